@@ -1,0 +1,47 @@
+// Products that sum over an axis, and their outer counterpart. Leading axes (heads) are batched: they are equal, or one
+// side has none and is used for all.
+
+def Flow_LinearOp : Flow_DenseOp<"linear"> {
+  let summary = "Multiplies each row by a matrix, usually that of its type.";
+  let description = [{
+    `result[…, o] = Σ_i input[…, i] · weights[…, i, o]`. With `transposed`, `weights[…, o, i]` is read instead.
+    The weights stay in their own domain; they are never copied to rows.
+    - (C1) the last size of the input equals the inner size of the weights.
+    - (C2) leading sizes are equal, or one side has none.
+    - (C3) the result's row shape is those leading sizes and the outer size of the weights.
+    - (C4) all have one element type, not i1.
+    ```mlir
+    %m = flow.linear %x[src], %w[etype] : <node, 64xf32, device>, <etype, 64x32xf32, device> -> <edge, 32xf32, device>
+    ```
+  }];
+  let arguments = (ins Flow_Rows:$input, Flow_Rows:$weights, Flow_MapArrayAttr:$maps, UnitAttr:$transposed);
+}
+
+def Flow_DotOp : Flow_DenseOp<"dot"> {
+  let summary = "The dot product of two rows along their last axis.";
+  let description = [{
+    `result[…] = Σ_i lhs[…, i] · rhs[…, i]`.
+    - (C1) the last sizes are equal.
+    - (C2) leading sizes are equal, or one side has none; they are the result's row shape.
+    - (C3) all have one element type, not i1.
+    ```mlir
+    %s = flow.dot %m, %a[etype] : <edge, 4x16xf32, device>, <etype, 4x16xf32, device> -> <edge, 4xf32, device>
+    ```
+  }];
+  let arguments = (ins Flow_Rows:$lhs, Flow_Rows:$rhs, Flow_MapArrayAttr:$maps);
+}
+
+def Flow_OuterOp : Flow_DenseOp<"outer"> {
+  let summary = "The outer product of two rows.";
+  let description = [{
+    `result[…, i, j] = lhs[…, i] · rhs[…, j]`.
+    - (C1) both have at least one axis.
+    - (C2) leading sizes are equal, or one side has none.
+    - (C3) the result's row shape is those leading sizes and the two last ones.
+    - (C4) all have one element type, not i1.
+    ```mlir
+    %o = flow.outer %a, %b : <node, 4xf32, device>, <node, 8xf32, device> -> <node, 4x8xf32, device>
+    ```
+  }];
+  let arguments = (ins Flow_Rows:$lhs, Flow_Rows:$rhs, Flow_MapArrayAttr:$maps);
+}

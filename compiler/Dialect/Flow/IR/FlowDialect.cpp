@@ -1,0 +1,216 @@
+/// The dialect, its type, and the algebra of maps.
+
+#include "compiler/Dialect/Flow/IR/Flow.h"
+
+#include <llvm/ADT/TypeSwitch.h>
+#include <mlir/IR/Builders.h>
+#include <mlir/IR/DialectImplementation.h>
+
+using namespace mlir;
+using namespace hector::flow;
+
+#include "compiler/Dialect/Flow/IR/FlowDialect.cpp.inc"
+#include "compiler/Dialect/Flow/IR/FlowEnums.cpp.inc"
+#include "compiler/Dialect/Flow/IR/FlowInterfaces.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "compiler/Dialect/Flow/IR/FlowAttrs.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "compiler/Dialect/Flow/IR/FlowTypes.cpp.inc"
+
+void FlowDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "compiler/Dialect/Flow/IR/FlowAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "compiler/Dialect/Flow/IR/FlowTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "compiler/Dialect/Flow/IR/FlowOps.cpp.inc"
+      >();
+}
+
+Operation *FlowDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location location) {
+  auto rows = dyn_cast<RowsType>(type);
+  auto number = dyn_cast<FloatAttr>(value);
+  if (!rows || !number || rows.getDomain() != Domain::One || rows.getRank() != 0)
+    return nullptr;
+  return builder.create<ConstantOp>(location, type, number);
+}
+
+//===- Maps ------------------------------------------------------------------------------------------------------===//
+
+std::optional<Domain> hector::flow::mapTarget(Domain from, Map map) {
+  if (map == Map::Self)
+    return from;
+  if (map == Map::One)
+    return from == Domain::One ? std::nullopt : std::optional(Domain::One);
+  bool isPair = from == Domain::SrcPair || from == Domain::DstPair;
+  bool isEdge = from == Domain::Edge;
+  switch (map) {
+  case Map::Src:
+  case Map::Dst:
+    return isEdge ? std::optional(Domain::Node) : std::nullopt;
+  case Map::SrcPair:
+    return isEdge ? std::optional(Domain::SrcPair) : std::nullopt;
+  case Map::DstPair:
+    return isEdge ? std::optional(Domain::DstPair) : std::nullopt;
+  case Map::Node:
+    return isPair ? std::optional(Domain::Node) : std::nullopt;
+  case Map::EdgeType:
+    return isPair || isEdge ? std::optional(Domain::EdgeType) : std::nullopt;
+  case Map::NodeType:
+    return isPair || from == Domain::Node ? std::optional(Domain::NodeType) : std::nullopt;
+  case Map::SrcNodeType:
+  case Map::DstNodeType:
+    return isPair || isEdge || from == Domain::EdgeType ? std::optional(Domain::NodeType) : std::nullopt;
+  case Map::Self:
+  case Map::One:
+    break;
+  }
+  return std::nullopt;
+}
+
+std::optional<Map> hector::flow::compose(Domain from, Map first, Map second) {
+  std::optional<Domain> middle = mapTarget(from, first);
+  if (!middle || !mapTarget(*middle, second))
+    return std::nullopt;
+  if (first == Map::Self)
+    return second;
+  if (second == Map::Self)
+    return first;
+  if (second == Map::One)
+    return Map::One;
+  // From here on both lead somewhere else, so `from` is an edge or a pair.
+  switch (first) {
+  case Map::Src:  // edge → node → ntype
+    return Map::SrcNodeType;
+  case Map::Dst:
+    return Map::DstNodeType;
+  case Map::SrcPair:  // edge → pair → node, etype, ntype
+    return second == Map::Node ? Map::Src : second == Map::NodeType ? Map::SrcNodeType : second;
+  case Map::DstPair:
+    return second == Map::Node ? Map::Dst : second == Map::NodeType ? Map::DstNodeType : second;
+  case Map::Node:  // pair → node → ntype
+    return Map::NodeType;
+  case Map::EdgeType:  // edge or pair → etype → ntype, by source or by destination
+    return second;
+  default:
+    return std::nullopt;
+  }
+}
+
+//===- Shapes ----------------------------------------------------------------------------------------------------===//
+
+std::optional<SmallVector<int64_t>> hector::flow::commonShape(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+  if (a.empty())
+    return SmallVector<int64_t>(b);
+  if (b.empty())
+    return SmallVector<int64_t>(a);
+  if (a.size() != b.size())
+    return std::nullopt;
+  SmallVector<int64_t> shape;
+  for (auto [x, y] : llvm::zip_equal(a, b)) {
+    if (x != y && x != 1 && y != 1)
+      return std::nullopt;
+    shape.push_back(x == 1 ? y : x);
+  }
+  return shape;
+}
+
+std::optional<SmallVector<int64_t>> hector::flow::commonLead(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+  if (a.empty())
+    return SmallVector<int64_t>(b);
+  if (b.empty() || a == b)
+    return SmallVector<int64_t>(a);
+  return std::nullopt;
+}
+
+//===- The type --------------------------------------------------------------------------------------------------===//
+
+std::string hector::flow::formatRow(RowsType type) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  for (int64_t size : type.getShape())
+    out << size << 'x';
+  out << type.getElementType();
+  return text;
+}
+
+int64_t RowsType::getRowSize() const {
+  int64_t size = 1;
+  for (int64_t extent : getShape())
+    size *= extent;
+  return size;
+}
+
+RowsType RowsType::withDomain(Domain domain) const {
+  return get(getContext(), domain, getShape(), getElementType(), getResidency());
+}
+
+RowsType RowsType::withShape(ArrayRef<int64_t> shape) const {
+  return get(getContext(), getDomain(), shape, getElementType(), getResidency());
+}
+
+RowsType RowsType::withElementType(Type type) const {
+  return get(getContext(), getDomain(), getShape(), type, getResidency());
+}
+
+LogicalResult RowsType::verify(function_ref<InFlightDiagnostic()> emitError, Domain, ArrayRef<int64_t> shape,
+                               Type elementType, Residency) {
+  int64_t rowSize = 1;
+  for (int64_t size : shape) {
+    if (size < 1)  // (C1)
+      return emitError() << "a row's sizes are at least 1, but one is " << size;
+    if (__builtin_mul_overflow(rowSize, size, &rowSize) || rowSize > (int64_t{1} << 40))
+      return emitError() << "a row has at most 2^40 numbers";
+  }
+  if (!elementType.isF64() && !elementType.isF32() && !elementType.isF16() && !elementType.isBF16() &&
+      !elementType.isInteger(1))  // (C2)
+    return emitError() << "rows hold f64, f32, f16, bf16 or i1, but are given " << elementType;
+  return success();
+}
+
+/// Reads one of an enum's spellings; the message lists them all.
+template <class Enum>
+static FailureOr<Enum> parseEnumKeyword(AsmParser &parser, StringRef what, std::optional<Enum> (*symbolize)(StringRef),
+                                        unsigned last, StringRef (*spell)(Enum)) {
+  StringRef keyword;
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  if (std::optional<Enum> value = symbolize(keyword))
+    return *value;
+  auto diagnostic = parser.emitError(location) << "unknown " << what << " `" << keyword << "`; expected ";
+  for (unsigned i = 0; i <= last; ++i)
+    diagnostic << (i == 0 ? "" : i == last ? " or " : ", ") << spell(static_cast<Enum>(i));
+  return failure();
+}
+
+Type RowsType::parse(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  Type elementType;
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseLess())
+    return {};
+  auto domain = parseEnumKeyword<Domain>(parser, "domain", symbolizeDomain, getMaxEnumValForDomain(), stringifyDomain);
+  if (failed(domain) || parser.parseComma() || parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
+      parser.parseType(elementType) || parser.parseComma())
+    return {};
+  auto residency = parseEnumKeyword<Residency>(parser, "residency", symbolizeResidency, getMaxEnumValForResidency(),
+                                               stringifyResidency);
+  if (failed(residency) || parser.parseGreater())
+    return {};
+  return getChecked([&] { return parser.emitError(location); }, parser.getContext(), *domain, ArrayRef(shape),
+                    elementType, *residency);
+}
+
+void RowsType::print(AsmPrinter &printer) const {
+  printer << '<' << stringifyDomain(getDomain()) << ", ";
+  for (int64_t size : getShape())
+    printer << size << 'x';
+  printer << getElementType() << ", " << stringifyResidency(getResidency()) << '>';
+}

@@ -1,0 +1,220 @@
+/// Folds and canonical forms: what is always simpler, whatever the graph.
+
+#include "compiler/Dialect/Flow/IR/Flow.h"
+
+#include <mlir/IR/Matchers.h>
+#include <mlir/IR/PatternMatch.h>
+
+#include <cmath>
+
+using namespace mlir;
+using namespace hector::flow;
+
+/// The number that a constant operand folds to.
+static std::optional<double> number(Attribute attribute) {
+  if (auto value = dyn_cast_or_null<FloatAttr>(attribute))
+    return value.getValueAsDouble();
+  return std::nullopt;
+}
+
+/// Operand `i`, if the op's result may be replaced by it as it is.
+static OpFoldResult asIs(DenseOp op, unsigned i) {
+  if (op.getMap(i) == Map::Self && op->getOperand(i).getType() == op.getResultRows())
+    return op->getOperand(i);
+  return {};
+}
+
+/// `compute(a, b)` if both operands are constants; the result is then a constant too.
+template <class Compute> static OpFoldResult foldConstants(DenseOp op, ArrayRef<Attribute> operands, Compute compute) {
+  auto a = number(operands[0]), b = number(operands[1]);
+  // Narrow types would round twice; the interpreter folds only what a constant of that type says exactly.
+  if (!a || !b || op.getResultRows().getDomain() != Domain::One || !op.getResultRows().getElementType().isF64())
+    return {};
+  return FloatAttr::get(Float64Type::get(op->getContext()), compute(*a, *b));
+}
+
+OpFoldResult ConstantOp::fold(FoldAdaptor) {
+  return getValueAttr();
+}
+
+OpFoldResult SpreadOp::fold(FoldAdaptor) {
+  return getVia() == Map::Self ? OpFoldResult(getRows()) : OpFoldResult();
+}
+
+OpFoldResult AddOp::fold(FoldAdaptor adaptor) {
+  auto op = cast<DenseOp>(getOperation());
+  if (number(adaptor.getRhs()) == 0.0)  // x + 0
+    return asIs(op, 0);
+  if (number(adaptor.getLhs()) == 0.0)
+    return asIs(op, 1);
+  return foldConstants(op, adaptor.getOperands(), [](double a, double b) { return a + b; });
+}
+
+OpFoldResult SubOp::fold(FoldAdaptor adaptor) {
+  auto op = cast<DenseOp>(getOperation());
+  if (number(adaptor.getRhs()) == 0.0)  // x - 0
+    return asIs(op, 0);
+  return foldConstants(op, adaptor.getOperands(), [](double a, double b) { return a - b; });
+}
+
+OpFoldResult MulOp::fold(FoldAdaptor adaptor) {
+  auto op = cast<DenseOp>(getOperation());
+  if (number(adaptor.getRhs()) == 1.0)  // x · 1
+    return asIs(op, 0);
+  if (number(adaptor.getLhs()) == 1.0)
+    return asIs(op, 1);
+  return foldConstants(op, adaptor.getOperands(), [](double a, double b) { return a * b; });
+}
+
+OpFoldResult DivOp::fold(FoldAdaptor adaptor) {
+  auto op = cast<DenseOp>(getOperation());
+  if (number(adaptor.getRhs()) == 1.0)  // x / 1
+    return asIs(op, 0);
+  return foldConstants(op, adaptor.getOperands(), [](double a, double b) { return a / b; });
+}
+
+OpFoldResult PowOp::fold(FoldAdaptor adaptor) {
+  auto op = cast<DenseOp>(getOperation());
+  if (number(adaptor.getRhs()) == 1.0)  // x ^ 1
+    return asIs(op, 0);
+  return foldConstants(op, adaptor.getOperands(), [](double a, double b) { return std::pow(a, b); });
+}
+
+/// `max(x, x)` and `min(x, x)`.
+static OpFoldResult foldSame(DenseOp op) {
+  if (op->getOperand(0) == op->getOperand(1) && op.getMap(0) == op.getMap(1))
+    return asIs(op, 0);
+  return {};
+}
+
+OpFoldResult MaxOp::fold(FoldAdaptor) {
+  return foldSame(cast<DenseOp>(getOperation()));
+}
+
+OpFoldResult MinOp::fold(FoldAdaptor) {
+  return foldSame(cast<DenseOp>(getOperation()));
+}
+
+/// `op(op(x))` where the op undoes itself and both read row by row.
+template <class Op> static OpFoldResult foldInvolution(Op op) {
+  auto inner = op.getInput().template getDefiningOp<Op>();
+  auto outer = cast<DenseOp>(op.getOperation());
+  if (!inner || outer.getMap(0) != Map::Self)
+    return {};
+  auto innerDense = cast<DenseOp>(inner.getOperation());
+  if (innerDense.getMap(0) != Map::Self || inner.getInput().getType() != outer.getResultRows())
+    return {};
+  return inner.getInput();
+}
+
+OpFoldResult NegOp::fold(FoldAdaptor) {
+  return foldInvolution(*this);
+}
+
+OpFoldResult NotOp::fold(FoldAdaptor) {
+  return foldInvolution(*this);
+}
+
+OpFoldResult SelectOp::fold(FoldAdaptor) {
+  auto op = cast<DenseOp>(getOperation());
+  if (getThen() == getOtherwise() && op.getMap(1) == op.getMap(2))  // both choices are the same
+    return asIs(op, 1);
+  return {};
+}
+
+OpFoldResult ExpandOp::fold(FoldAdaptor) {
+  return asIs(cast<DenseOp>(getOperation()), 0);
+}
+
+OpFoldResult ReshapeOp::fold(FoldAdaptor) {
+  auto op = cast<DenseOp>(getOperation());
+  if (OpFoldResult same = asIs(op, 0))
+    return same;
+  // reshape(reshape(x)): skip the inner one.
+  auto inner = getInput().getDefiningOp<ReshapeOp>();
+  if (!inner)
+    return {};
+  auto map = compose(op.getResultRows().getDomain(), op.getMap(0), cast<DenseOp>(inner.getOperation()).getMap(0));
+  if (!map)
+    return {};
+  getInputMutable().assign(inner.getInput());
+  setMapsAttr(ArrayAttr::get(getContext(), {MapAttr::get(getContext(), *map)}));
+  return getResult();
+}
+
+OpFoldResult TransposeOp::fold(FoldAdaptor) {
+  auto op = cast<DenseOp>(getOperation());
+  if (llvm::is_sorted(getPermutation()))
+    return asIs(op, 0);
+  // transpose(transpose(x)) with inverse permutations.
+  auto inner = getInput().getDefiningOp<TransposeOp>();
+  if (!inner || op.getMap(0) != Map::Self || cast<DenseOp>(inner.getOperation()).getMap(0) != Map::Self)
+    return {};
+  for (auto [k, axis] : llvm::enumerate(getPermutation()))
+    if (inner.getPermutation()[axis] != static_cast<int64_t>(k))
+      return {};
+  return inner.getInput();
+}
+
+OpFoldResult SliceOp::fold(FoldAdaptor) {
+  return asIs(cast<DenseOp>(getOperation()), 0);  // equal types: the whole axis
+}
+
+OpFoldResult ConcatOp::fold(FoldAdaptor) {
+  return getInputs().size() == 1 ? asIs(cast<DenseOp>(getOperation()), 0) : OpFoldResult();
+}
+
+namespace {
+
+/// `op(%spread)` where `%spread = flow.spread %x via m` reads `%x` through the composed map instead: a dense op never
+/// needs its operand spread.
+struct ReadThroughSpread : OpInterfaceRewritePattern<DenseOp> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+
+  LogicalResult matchAndRewrite(DenseOp op, PatternRewriter &rewriter) const override {
+    SmallVector<Attribute> maps(op.getMaps().getValue());
+    bool changed = false;
+    rewriter.startOpModification(op);
+    for (OpOperand &operand : op->getOpOperands()) {
+      auto spread = operand.get().getDefiningOp<SpreadOp>();
+      if (!spread)
+        continue;
+      unsigned i = operand.getOperandNumber();
+      auto map = compose(op.getResultRows().getDomain(), op.getMap(i), spread.getVia());
+      if (!map)
+        continue;
+      operand.set(spread.getRows());
+      maps[i] = MapAttr::get(op->getContext(), *map);
+      changed = true;
+    }
+    if (!changed) {
+      rewriter.cancelOpModification(op);
+      return failure();
+    }
+    op.setMapsAttr(rewriter.getArrayAttr(maps));
+    rewriter.finalizeOpModification(op);
+    return success();
+  }
+};
+
+/// A spread of a spread is one spread along the composed map.
+struct ComposeSpreads : OpRewritePattern<SpreadOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(SpreadOp op, PatternRewriter &rewriter) const override {
+    auto inner = op.getRows().getDefiningOp<SpreadOp>();
+    if (!inner)
+      return failure();
+    auto map = compose(op.getResult().getType().getDomain(), op.getVia(), inner.getVia());
+    if (!map)
+      return failure();
+    rewriter.replaceOpWithNewOp<SpreadOp>(op, op.getType(), inner.getRows(), *map);
+    return success();
+  }
+};
+
+}  // namespace
+
+void FlowDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
+  patterns.add<ReadThroughSpread, ComposeSpreads>(getContext());
+}

@@ -1,0 +1,56 @@
+// Constants, and the two movements between domains.
+
+def Flow_ConstantOp : Flow_Op<"constant", [ConstantLike]> {
+  let summary = "One number, the same for every row that reads it.";
+  let description = [{
+    - (C1) the result is one scalar row: `<one, dtype, residency>`.
+    ```mlir
+    %half = flow.constant 5.000000e-01 : <one, f32, device>
+    ```
+  }];
+  let arguments = (ins F64Attr:$value);
+  let results = (outs Flow_Rows:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Flow_SpreadOp : Flow_Op<"spread"> {
+  let summary = "Reads rows along a map: row `i` of the result is row `via(i)` of the operand.";
+  let description = [{
+    Dense ops read through maps by themselves; a spread is left where a table must exist in the finer domain:
+    as a result of the model or as the operand of a `flow.reduce`.
+    - (C1) `via` leads from the result's domain to the operand's.
+    - (C2) operand and result have the same row shape, element type and residency.
+    ```mlir
+    %xs = flow.spread %x via src : <node, 64xf32, device> -> <edge, 64xf32, device>
+    ```
+  }];
+  let arguments = (ins Flow_Rows:$rows, Flow_MapAttr:$via);
+  let results = (outs Flow_Rows:$result);
+  let assemblyFormat = "$rows `via` custom<MapKeyword>($via) attr-dict `:` type($rows) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Flow_ReduceOp : Flow_Op<"reduce"> {
+  let summary = "Collects rows along a map: row `j` of the result combines all rows `i` with `via(i) = j`.";
+  let description = [{
+    A row that nothing maps to is 0 for every kind. With `init`, row `j` of `init` takes part as if it came first, and
+    is the result where nothing maps to `j`. Rows are combined in increasing order; on ties of `max` and `min` the first
+    row takes the gradient.
+    - (C1) `via` leads from the operand's domain to the result's, and is not `self`.
+    - (C2) operand, `init` and result have the same row shape, element type and residency, and are not i1.
+    - (C3) `init` goes with `max` and `min` only; a sum adds its start with `flow.add`.
+    ```mlir
+    %sum = flow.reduce sum %att via dst : <edge, 4xf32, device> -> <node, 4xf32, device>
+    ```
+  }];
+  let arguments = (ins Flow_ReduceKindAttr:$kind, Flow_Rows:$rows, Optional<Flow_Rows>:$init, Flow_MapAttr:$via);
+  let results = (outs Flow_Rows:$result);
+  let assemblyFormat = [{
+    custom<KindKeyword>($kind) $rows `via` custom<MapKeyword>($via) (`init` $init^)? attr-dict `:` type($rows) `->`
+    custom<InitType>(type($result), type($init), ref($init))
+  }];
+  let hasVerifier = 1;
+}

@@ -1,0 +1,81 @@
+// Ops that look inside a row: sums along an axis and changes of shape.
+
+def Flow_RowReduceOp : Flow_DenseOp<"row_reduce"> {
+  let summary = "Combines the numbers of a row along one axis, which disappears.";
+  let description = [{
+    - (C1) `axis` is an axis of the operand.
+    - (C2) the result's row shape is the operand's without that axis.
+    - (C3) operand and result have one element type, not i1.
+    ```mlir
+    %n = flow.row_reduce %h {axis = 0 : i64, kind = #flow.reduce_kind<mean>} : <node, 4x16xf32, device> -> <node, 16xf32, device>
+    ```
+  }];
+  let arguments = (ins Flow_Rows:$input, Flow_MapArrayAttr:$maps, Flow_ReduceKindAttr:$kind, I64Attr:$axis);
+}
+
+def Flow_ExpandOp : Flow_DenseOp<"expand"> {
+  let summary = "Repeats scalars and axes of size 1 until the row has the result's shape.";
+  let description = [{
+    - (C1) the operand is a scalar or has the result's rank, and each of its sizes is 1 or the result's.
+    - (C2) operand and result have one element type.
+    ```mlir
+    %y = flow.expand %x : <node, 4x1xf32, device> -> <node, 4x16xf32, device>
+    ```
+  }];
+  let arguments = (ins Flow_Rows:$input, Flow_MapArrayAttr:$maps);
+  let hasFolder = 1;
+}
+
+def Flow_ReshapeOp : Flow_DenseOp<"reshape"> {
+  let summary = "Gives the same numbers, in the same order, another row shape.";
+  let description = [{
+    - (C1) operand and result have as many numbers a row.
+    - (C2) operand and result have one element type.
+    ```mlir
+    %h = flow.reshape %y : <node, 64xf32, device> -> <node, 4x16xf32, device>
+    ```
+  }];
+  let arguments = (ins Flow_Rows:$input, Flow_MapArrayAttr:$maps);
+  let hasFolder = 1;
+}
+
+def Flow_TransposeOp : Flow_DenseOp<"transpose"> {
+  let summary = "Permutes the axes of a row: axis `k` of the result is axis `permutation[k]` of the operand.";
+  let description = [{
+    - (C1) `permutation` names every axis once.
+    - (C2) the result's sizes are the operand's, permuted.
+    - (C3) operand and result have one element type.
+    ```mlir
+    %t = flow.transpose %w {permutation = array<i64: 1, 0>} : <etype, 64x32xf32, device> -> <etype, 32x64xf32, device>
+    ```
+  }];
+  let arguments = (ins Flow_Rows:$input, Flow_MapArrayAttr:$maps, DenseI64ArrayAttr:$permutation);
+  let hasFolder = 1;
+}
+
+def Flow_SliceOp : Flow_DenseOp<"slice"> {
+  let summary = "The part of a row from `offset` on along one axis.";
+  let description = [{
+    - (C1) `axis` is an axis of the operand.
+    - (C2) the part, whose size is the result's, lies within the operand.
+    - (C3) the other sizes and the element types are equal.
+    ```mlir
+    %q = flow.slice %qkv {axis = 0 : i64, offset = 0 : i64} : <node, 96xf32, device> -> <node, 32xf32, device>
+    ```
+  }];
+  let arguments = (ins Flow_Rows:$input, Flow_MapArrayAttr:$maps, I64Attr:$axis, I64Attr:$offset);
+  let hasFolder = 1;
+}
+
+def Flow_ConcatOp : Flow_DenseOp<"concat"> {
+  let summary = "Puts rows side by side along one axis.";
+  let description = [{
+    - (C1) there is at least one operand, and `axis` is an axis of each.
+    - (C2) the sizes along `axis` add up to the result's; the other sizes and the element types are equal.
+    ```mlir
+    %st = flow.concat %x[src], %x[dst] {axis = 0 : i64} : <node, 64xf32, device>, <node, 64xf32, device> -> <edge, 128xf32, device>
+    ```
+  }];
+  let arguments = (ins Variadic<Flow_Rows>:$inputs, Flow_MapArrayAttr:$maps, I64Attr:$axis);
+  let hasFolder = 1;
+}

@@ -1,0 +1,15 @@
+/// The passes on flow.
+#pragma once
+
+#include <mlir/Dialect/Func/IR/FuncOps.h>
+#include <mlir/Pass/Pass.h>
+
+namespace hector::flow {
+
+#define GEN_PASS_DECL
+#include "compiler/Dialect/Flow/Transforms/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "compiler/Dialect/Flow/Transforms/Passes.h.inc"
+
+}  // namespace hector::flow

@@ -1,0 +1,651 @@
+/// Statements: assignment, accumulation, loops, calls of user functions, results; and the function they end up in.
+
+#include "compiler/Import/Importer.h"
+#include "language/Prelude.h"
+
+#include <llvm/ADT/SetVector.h>
+#include <mlir/Dialect/Func/IR/FuncOps.h>
+#include <mlir/IR/Dominance.h>
+#include <mlir/IR/PatternMatch.h>
+#include <mlir/IR/Verifier.h>
+#include <mlir/Transforms/CSE.h>
+
+namespace hector::importer {
+
+using flow::Domain;
+using flow::Map;
+using flow::ReduceKind;
+using namespace language;
+
+Domain domainOf(Home home) {
+  switch (home) {
+  case Home::Node:
+    return Domain::Node;
+  case Home::Edge:
+    return Domain::Edge;
+  case Home::EdgeType:
+    return Domain::EdgeType;
+  case Home::NodeType:
+    return Domain::NodeType;
+  case Home::Shared:
+    return Domain::One;
+  }
+  return Domain::One;
+}
+
+std::string_view userName(Domain domain) {
+  switch (domain) {
+  case Domain::One:
+    return "model";
+  case Domain::NodeType:
+    return "node type";
+  case Domain::EdgeType:
+    return "edge type";
+  case Domain::Node:
+    return "node";
+  case Domain::SrcPair:
+    return "outgoing type";
+  case Domain::DstPair:
+    return "incoming type";
+  case Domain::Edge:
+    return "edge";
+  }
+  return "";
+}
+
+Importer::Importer(mlir::MLIRContext &context, const Module &module, const Signature &signature,
+                   const Binding &binding, mlir::FloatType elementType, Diagnostics &diagnostics)
+    : context(context), module(module), signature(signature), binding(binding), elementType(elementType),
+      diagnostics(diagnostics), builder(&context) {
+  for (const StmtPtr &statement : module.body)
+    if (const auto *function = as<FunctionStmt>(statement))
+      functions[function->name] = function;
+}
+
+//===- Messages --------------------------------------------------------------------------------------------------===//
+
+Diagnostic &Importer::error(Place place, std::string message) {
+  // What goes wrong inside a prelude function is shown where the user called it.
+  for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope) {
+    if (!scope->isPrelude)
+      break;
+    message = "in `" + scope->function->name + "`: " + message;
+    place = scope->call;
+  }
+  Diagnostic &diagnostic = diagnostics.error(place, std::move(message));
+  if (!scopes.empty() && scopes.back().function && !scopes.back().isPrelude && scopes.back().call.known())
+    diagnostic.note(scopes.back().call, "`" + scopes.back().function->name + "` is called here");
+  return diagnostic;
+}
+
+Item Importer::fail(Place place, std::string message, std::string help) {
+  Diagnostic &diagnostic = error(place, std::move(message));
+  if (!help.empty())
+    diagnostic.suggest(std::move(help));
+  return Poison{};
+}
+
+std::string Importer::describe(const Item &item) const {
+  struct Describer {
+    std::string operator()(const Poison &) { return "this"; }
+    std::string operator()(const Number &number) {
+      return "the number " + formatConstant(number.isInteger ? Constant(number.integer) : Constant(number.value));
+    }
+    std::string operator()(const Truth &truth) { return truth.value ? "`True`" : "`False`"; }
+    std::string operator()(const Text &text) { return "the string \"" + text.value + "\""; }
+    std::string operator()(const WholeGraph &) { return "the graph"; }
+    std::string operator()(const Element &element) {
+      bool vowel = userName(element.domain).front() == 'e' || userName(element.domain).front() == 'i' ||
+                   userName(element.domain).front() == 'o';
+      return (vowel ? "an " : "a ") + std::string(userName(element.domain));
+    }
+    std::string operator()(const Rows &rows) {
+      return rows.type().getRank() == 0 ? "one number a row" : "rows of " + formatRowShape(rows.type().getShape());
+    }
+    std::string operator()(const Input &input) { return "input `" + input.decl->name + "`"; }
+    std::string operator()(const Tuple &) { return "a list of values"; }
+  };
+  return std::visit(Describer(), item);
+}
+
+mlir::Location Importer::location(Place place) {
+  if (!place.known())
+    return builder.getUnknownLoc();
+  auto [line, column] = place.source->lineColumn(place.begin);
+  mlir::Location here = mlir::FileLineColLoc::get(&context, place.source->name(), line, column);
+  for (auto scope = scopes.rbegin(); scope != scopes.rend() && scope->call.known(); ++scope) {
+    auto [callLine, callColumn] = scope->call.source->lineColumn(scope->call.begin);
+    here = mlir::CallSiteLoc::get(
+        here, mlir::FileLineColLoc::get(&context, scope->call.source->name(), callLine, callColumn));
+  }
+  return here;
+}
+
+//===- Statements ------------------------------------------------------------------------------------------------===//
+
+void Importer::runBlock(const Block &block) {
+  for (const StmtPtr &statement : block) {
+    if (scopes.back().hasReturned) {
+      error(statement->place, "nothing runs after `return`").suggest("make `return` the last statement");
+      return;
+    }
+    runStatement(*statement);
+  }
+}
+
+void Importer::runStatement(const Stmt &statement) {
+  switch (statement.kind) {
+  case StmtKind::Function:
+    if (scopes.size() > 1 || signature.function)
+      error(statement.place, "a function inside another").suggest("move it out, to the left margin");
+    return;
+  case StmtKind::Declare:
+    if (scopes.size() > 1 || signature.function)
+      error(statement.place, "data is declared in the model's signature, not in its body")
+          .suggest("write it among the parameters of `def`");
+    return;
+  case StmtKind::Assign:
+    return runAssign(static_cast<const AssignStmt &>(statement));
+  case StmtKind::Augment:
+    return runAugment(static_cast<const AugmentStmt &>(statement));
+  case StmtKind::For:
+    return runFor(static_cast<const ForStmt &>(statement));
+  case StmtKind::If:
+    return runIf(static_cast<const IfStmt &>(statement));
+  case StmtKind::Return:
+    return runReturn(static_cast<const ReturnStmt &>(statement));
+  case StmtKind::Evaluate:
+    evaluate(*static_cast<const EvaluateStmt &>(statement).value);
+    return;
+  case StmtKind::Pass:
+    return;
+  }
+}
+
+/// Whether two expressions are the same names and subscripts, as in `n["m"] = max(n["m"], …)`.
+static bool isSame(const Expr &a, const Expr &b) {
+  if (a.kind != b.kind)
+    return false;
+  switch (a.kind) {
+  case ExprKind::Name:
+    return as<NameExpr>(a)->name == as<NameExpr>(b)->name;
+  case ExprKind::String:
+    return as<StringExpr>(a)->value == as<StringExpr>(b)->value;
+  case ExprKind::Attribute:
+    return as<AttributeExpr>(a)->name == as<AttributeExpr>(b)->name &&
+           isSame(*as<AttributeExpr>(a)->base, *as<AttributeExpr>(b)->base);
+  case ExprKind::Subscript: {
+    const auto *x = as<SubscriptExpr>(a), *y = as<SubscriptExpr>(b);
+    return x->index && y->index && isSame(*x->base, *y->base) && isSame(*x->index, *y->index);
+  }
+  default:
+    return false;
+  }
+}
+
+/// Whether a target belongs to a row outside of the innermost loop, so that an assignment to it means accumulation.
+bool Importer::isOuterTarget(const Expr &target) {
+  if (current == kNoFrame)
+    return false;
+  if (const auto *name = as<NameExpr>(target)) {
+    Slot *slot = findLocal(name->name);
+    return slot && slot->boundIn != current && !tryGet<Element>(slot->item);
+  }
+  const auto *subscript = as<SubscriptExpr>(target);
+  if (!subscript)
+    return false;
+  Item base = evaluate(*subscript->base);
+  const Element *element = tryGet<Element>(base);
+  if (!element)
+    return false;
+  Element own = normalise(*element);
+  return own.map != Map::Self || own.frame != current;
+}
+
+void Importer::runAssign(const AssignStmt &statement) {
+  const Expr &target = *statement.target, &value = *statement.value;
+  // `t = max(t, v)`, `t = t + v` and their like accumulate where `t` belongs to an outer row.
+  if (const auto *call = as<CallExpr>(value)) {
+    const auto *callee = as<NameExpr>(call->callee);
+    if (callee && (callee->name == "max" || callee->name == "min") && call->arguments.size() == 2 &&
+        call->keywords.empty() && isOuterTarget(target)) {
+      ReduceKind kind = callee->name == "max" ? ReduceKind::Max : ReduceKind::Min;
+      for (int i : {0, 1})
+        if (isSame(target, *call->arguments[i]))
+          return accumulate(kind, false, target, *call->arguments[1 - i], statement.place);
+    }
+  }
+  if (const auto *sum = as<BinaryExpr>(value);
+      sum && (sum->op == BinaryOp::Add || sum->op == BinaryOp::Subtract) && isOuterTarget(target)) {
+    if (isSame(target, *sum->left))
+      return accumulate(ReduceKind::Sum, sum->op == BinaryOp::Subtract, target, *sum->right, statement.place);
+    if (sum->op == BinaryOp::Add && isSame(target, *sum->right))
+      return accumulate(ReduceKind::Sum, false, target, *sum->left, statement.place);
+  }
+  Item item = evaluate(value);
+  const auto *targets = as<TupleExpr>(target);
+  if (!targets)
+    return assign(target, std::move(item), target.place);
+  const Tuple *items = tryGet<Tuple>(item);
+  if (isPoison(item))
+    items = nullptr;
+  else if (!items || items->items.size() != targets->items.size()) {
+    error(statement.place, "there are " + std::to_string(targets->items.size()) + " names on the left, but " +
+                               (items ? std::to_string(items->items.size()) + " values" : describe(item)) +
+                               " on the right");
+    items = nullptr;
+  }
+  for (size_t i = 0; i < targets->items.size(); ++i)
+    assign(*targets->items[i], items ? items->items[i] : Item(Poison{}), targets->items[i]->place);
+}
+
+void Importer::assign(const Expr &target, Item value, Place place) {
+  if (const auto *name = as<NameExpr>(target)) {
+    if (name->name == signature.graph || (signature.findInput(name->name) && scopes.size() == 1)) {
+      error(place, "`" + name->name + "` is " + (name->name == signature.graph ? "the graph" : "an input") +
+                       " and cannot be assigned")
+          .suggest("choose another name");
+      return;
+    }
+    if (const Element *element = tryGet<Element>(value); element && element->frame == kNoFrame)
+      return;
+    return bindLocal(name->name, std::move(value), place);
+  }
+  const auto *subscript = as<SubscriptExpr>(target);
+  if (!subscript) {
+    error(place, "`" + std::string(place.text()) + "` cannot be assigned");
+    return;
+  }
+  Item base = evaluate(*subscript->base);
+  if (isPoison(base))
+    return;
+  const Element *element = tryGet<Element>(base);
+  if (!element) {
+    error(place, describe(base) + " cannot be assigned through a subscript")
+        .suggest("subscripts keep data of nodes, edges and types: n[\"h\"] = …");
+    return;
+  }
+  auto name = subscriptName(*subscript->index);
+  if (!name)
+    return;
+  if (element->domain == Domain::One)
+    return;
+  writeTable(*element, *name, std::move(value), place);
+}
+
+void Importer::accumulate(ReduceKind kind, bool negate, const Expr &target, const Expr &value, Place place) {
+  Item item = evaluate(value);
+  if (const auto *name = as<NameExpr>(target))
+    return accumulateLocal(name->name, kind, negate, std::move(item), place);
+  const auto &subscript = static_cast<const SubscriptExpr &>(target);
+  Item base = evaluate(*subscript.base);
+  auto name = subscriptName(*subscript.index);
+  if (const Element *element = tryGet<Element>(base); element && name)
+    accumulateTable(*element, *name, kind, negate, std::move(item), place);
+}
+
+void Importer::runAugment(const AugmentStmt &statement) {
+  const Expr &target = *statement.target;
+  if (target.kind != ExprKind::Name && target.kind != ExprKind::Subscript) {
+    error(target.place, "`" + std::string(target.place.text()) + "` cannot be assigned");
+    return;
+  }
+  if (const auto *subscript = as<SubscriptExpr>(target); subscript && !subscript->index) {
+    error(target.place, "the brackets are empty");
+    return;
+  }
+  if (isOuterTarget(target)) {
+    if (statement.op == BinaryOp::Add || statement.op == BinaryOp::Subtract)
+      return accumulate(ReduceKind::Sum, statement.op == BinaryOp::Subtract, target, *statement.value,
+                        statement.place);
+    error(statement.place, "`" + std::string(spelling(statement.op)) + "=` cannot combine the rows of a loop")
+        .suggest("rows are combined by `+=`, `-=`, max(…) or min(…); a product is exp(sum(log(…)))");
+    return;
+  }
+  Item before = evaluate(target), value = evaluate(*statement.value);
+  Item result = isPoison(before) || isPoison(value)
+                    ? Item(Poison{})
+                    : binary(statement.op, before, value, statement.place, target.place, statement.value->place);
+  assign(target, std::move(result), target.place);
+}
+
+void Importer::runFor(const ForStmt &statement) {
+  auto iteration = readIterator(*statement.iterator);
+  if (!iteration) {
+    // Names that the body would have bound stay silent.
+    scopes.back().locals[statement.variable].item = Poison{};
+    return;
+  }
+  if (iteration->isRange) {
+    for (int64_t k : iteration->numbers) {
+      bindLocal(statement.variable, Number::of(k), statement.variablePlace);
+      runBlock(statement.body);
+      if (scopes.back().hasReturned || diagnostics.size() > Diagnostics::kMaxShown)
+        return;
+    }
+    return;
+  }
+  auto frame = openLoop(*iteration, statement.variable, statement.place, /*isStatement=*/true);
+  if (!frame)
+    return;
+  int outer = current;
+  current = *frame;
+  if (outer == kNoFrame)
+    loopRoot = current;
+  Slot slot;
+  slot.item = Element{iteration->domain, *frame, Map::Self};
+  slot.place = statement.variablePlace;
+  slot.boundIn = current;
+  scopes.back().locals[statement.variable] = std::move(slot);
+  runBlock(statement.body);
+  closeFrame(*frame);
+  current = outer;
+  if (outer == kNoFrame)
+    loopRoot = kNoFrame;
+}
+
+void Importer::runIf(const IfStmt &statement) {
+  auto truth = compileTimeTruth(*statement.condition, "`if` chooses when compiling");
+  if (truth)
+    runBlock(*truth ? statement.then : statement.otherwise);
+}
+
+void Importer::runReturn(const ReturnStmt &statement) {
+  Scope &scope = scopes.back();
+  scope.hasReturned = true;
+  if (scopes.size() > 1) {
+    std::vector<Item> items;
+    for (const ExprPtr &value : statement.values)
+      items.push_back(evaluate(*value));
+    if (items.size() == 1)
+      scopes.back().result = std::move(items[0]);
+    else
+      scopes.back().result = Tuple{std::move(items)};
+    return;
+  }
+  if (current != kNoFrame) {
+    error(statement.place, "`return` inside a loop").suggest("results are whole tables: return them after the loop");
+    return;
+  }
+  hasResults = true;
+  if (statement.values.empty())
+    error(statement.place, "the model returns nothing").suggest("name the tables it computes: `return n[\"out\"]`");
+  for (const ExprPtr &value : statement.values)
+    if (auto result = resolveResult(*value)) {
+      for (const Result &earlier : results)
+        if (earlier.name == result->name) {
+          error(result->place, "two results are called \"" + result->name + "\"")
+              .note(earlier.place, "the other one is here");
+          return;
+        }
+      results.push_back(*result);
+    }
+}
+
+//===- Functions of the user's own -------------------------------------------------------------------------------===//
+
+Item Importer::callFunction(const FunctionStmt &function, bool isPrelude, const CallExpr &call) {
+  for (const Scope &scope : scopes)
+    if (scope.function == &function || (scopes.size() == 1 && signature.function == &function))
+      return fail(call.place, "`" + function.name + "` calls itself",
+                  "functions are inlined, so they cannot be recursive");
+  constexpr size_t kMaxCalls = 64;
+  if (scopes.size() > kMaxCalls)
+    return fail(call.place, "functions call each other more than " + std::to_string(kMaxCalls) + " deep");
+  Scope scope;
+  scope.function = &function;
+  scope.isPrelude = isPrelude;
+  scope.call = call.place;
+  std::vector<Slot *> slots;
+  for (const Parameter &parameter : function.parameters) {
+    Slot slot;
+    slot.place = call.place;
+    slot.boundIn = current;
+    slots.push_back(&(scope.locals[parameter.name] = std::move(slot)));
+  }
+  std::vector<bool> isSet(function.parameters.size(), false);
+  if (call.arguments.size() > function.parameters.size())
+    return fail(call.place, "`" + function.name + "` takes " + std::to_string(function.parameters.size()) +
+                                " arguments, but is given " + std::to_string(call.arguments.size()));
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    slots[i]->item = evaluate(*call.arguments[i]);
+    isSet[i] = true;
+  }
+  for (const Keyword &keyword : call.keywords) {
+    size_t i = 0;
+    while (i < function.parameters.size() && function.parameters[i].name != keyword.name)
+      ++i;
+    if (i == function.parameters.size())
+      return fail(keyword.namePlace, "`" + function.name + "` has no parameter `" + keyword.name + "`");
+    if (isSet[i])
+      return fail(keyword.namePlace, "`" + keyword.name + "` is given twice");
+    slots[i]->item = evaluate(*keyword.value);
+    isSet[i] = true;
+  }
+  for (size_t i = 0; i < function.parameters.size(); ++i) {
+    if (isSet[i])
+      continue;
+    if (!function.parameters[i].value)
+      return fail(call.place, "`" + function.name + "` needs a value for `" + function.parameters[i].name + "`");
+    slots[i]->item = evaluate(*function.parameters[i].value);
+  }
+  scope.result = Tuple{};
+  scopes.push_back(std::move(scope));
+  runBlock(function.body);
+  Item result = std::move(scopes.back().result);
+  scopes.pop_back();
+  return result;
+}
+
+//===- Results and the finished function -------------------------------------------------------------------------===//
+
+std::optional<Importer::Result> Importer::resolveResult(const Expr &expr) {
+  if (const auto *text = as<StringExpr>(expr))
+    return resolveResultName(text->value, expr.place);
+  if (const auto *name = as<NameExpr>(expr)) {
+    if (Slot *slot = findLocal(name->name)) {
+      if (isPoison(slot->item))
+        return std::nullopt;
+      const Rows *rows = tryGet<Rows>(slot->item);
+      if (tryGet<Number>(slot->item) || (rows && rows->frame == kNoFrame))
+        return Result{name->name, expr.place, Domain::One, slot};
+      if (rows) {
+        mapFromHere(rows->frame, rows->map, expr.place);
+        return std::nullopt;
+      }
+      error(expr.place, describe(slot->item) + " is no table and cannot be returned")
+          .suggest("name a table: `return " + name->name + "[\"out\"]`");
+      return std::nullopt;
+    }
+    return resolveResultName(name->name, expr.place);
+  }
+  const auto *subscript = as<SubscriptExpr>(expr);
+  const auto *variable = subscript ? as<NameExpr>(subscript->base) : nullptr;
+  const auto *key = subscript ? as<StringExpr>(subscript->index) : nullptr;
+  Slot *slot = variable ? findLocal(variable->name) : nullptr;
+  if (slot && isPoison(slot->item))
+    return std::nullopt;
+  if (slot && key && tryGet<Element>(slot->item)) {
+    Domain domain = tryGet<Element>(slot->item)->domain;
+    auto found = tables.find({domain, key->value});
+    if (found != tables.end())
+      return Result{key->value, expr.place, domain, &found->second};
+    int frame = openFrame(domain, kNoFrame, Map::Self, variable->name, expr.place);
+    current = frame;
+    readTable({domain, frame, Map::Self}, key->value, expr.place);  // says what is wrong, with the nearest name
+    current = kNoFrame;
+    return std::nullopt;
+  }
+  if (variable && key && !slot) {
+    error(expr.place, "`" + variable->name + "` is no loop variable of this model")
+        .suggest("return what a loop has kept, by the loop's variable: after `for n in g.nodes():`, n[\"" +
+                 key->value + "\"]");
+    return std::nullopt;
+  }
+  error(expr.place, "`" + std::string(expr.place.text().substr(0, 60)) + "` is no table and cannot be returned")
+      .suggest("keep the value first, as in n[\"out\"] = …, and then `return n[\"out\"]`");
+  return std::nullopt;
+}
+
+std::optional<Importer::Result> Importer::resolveResultName(const std::string &name, Place place) {
+  std::optional<Result> result;
+  std::vector<std::string_view> names;
+  for (auto &[key, slot] : tables) {
+    names.push_back(key.second);
+    if (key.second != name)
+      continue;
+    if (result) {
+      error(place, "\"" + name + "\" is kept for each " + std::string(userName(result->domain)) + " and for each " +
+                       std::string(userName(key.first)))
+          .suggest("say which: return n[\"" + name + "\"] or e[\"" + name + "\"]");
+      return std::nullopt;
+    }
+    result = Result{name, place, key.first, &slot};
+  }
+  if (result)
+    return result;
+  if (signature.findInput(name)) {
+    error(place, "`" + name + "` is an input and cannot be returned").suggest("results are tables the model computes");
+    return std::nullopt;
+  }
+  std::string_view near = nearest(name, names);
+  error(place, "there is no table \"" + name + "\" to return")
+      .suggest(near.empty() ? "keep it first, as in n[\"" + name + "\"] = …"
+                            : "did you mean \"" + std::string(near) + "\"?");
+  return std::nullopt;
+}
+
+/// Puts ops in the order in which the results need them and drops those that nothing needs.
+static void orderByUse(mlir::Block &block) {
+  mlir::Operation *end = block.getTerminator();
+  llvm::SetVector<mlir::Operation *> order;
+  llvm::SmallVector<std::pair<mlir::Operation *, unsigned>> stack{{end, 0}};
+  llvm::DenseSet<mlir::Operation *> entered{end};
+  while (!stack.empty()) {
+    auto &[op, next] = stack.back();
+    if (next == op->getNumOperands()) {
+      order.insert(op);
+      stack.pop_back();
+      continue;
+    }
+    mlir::Operation *producer = op->getOperand(next++).getDefiningOp();
+    if (producer && entered.insert(producer).second)
+      stack.push_back({producer, 0});
+  }
+  llvm::SmallVector<mlir::Operation *> dead;
+  for (mlir::Operation &op : block)
+    if (!order.contains(&op))
+      dead.push_back(&op);
+  for (mlir::Operation *op : llvm::reverse(dead))
+    op->erase();
+  for (mlir::Operation *op : order)
+    if (op != end)
+      op->moveBefore(end);
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> Importer::run() {
+  mlir::OwningOpRef<mlir::ModuleOp> result = mlir::ModuleOp::create(location(signature.place));
+  llvm::SmallVector<mlir::Type> argumentTypes;
+  for (const InputDecl &input : signature.inputs) {
+    auto shape = rowShape(input, binding, diagnostics);
+    if (shape)
+      argumentTypes.push_back(
+          flow::RowsType::get(&context, domainOf(input.home), *shape, elementType, flow::Residency::Device));
+  }
+  if (!diagnostics.empty())
+    return nullptr;
+
+  builder.setInsertionPointToEnd(result->getBody());
+  auto function = builder.create<mlir::func::FuncOp>(location(signature.place), signature.name,
+                                                     builder.getFunctionType(argumentTypes, {}));
+  mlir::Block *body = function.addEntryBlock();
+  builder.setInsertionPointToEnd(body);
+  for (auto [i, input] : llvm::enumerate(signature.inputs)) {
+    inputs[input.name] = body->getArgument(i);
+    body->getArgument(i).setLoc(location(input.place));
+    function.setArgAttr(i, "flow.name", builder.getStringAttr(input.name));
+  }
+
+  scopes.emplace_back();
+  runBlock(signature.function ? signature.function->body : module.body);
+  if (!hasResults && diagnostics.empty()) {
+    if (signature.function) {
+      error(signature.place, "the model returns nothing").suggest("end it with `return n[\"out\"]`");
+    } else {
+      // A model without `def` gives what it keeps.
+      for (auto &[key, slot] : tables)
+        results.push_back({key.second, slot.place, key.first, &slot});
+      for (size_t i = 0; i < results.size(); ++i)
+        for (size_t j = 0; j < i; ++j)
+          if (results[i].name == results[j].name)
+            error(results[i].place, "two tables are called \"" + results[i].name + "\"")
+                .note(results[j].place, "the other one is here")
+                .suggest("add a `return` that says which are results");
+      if (results.empty())
+        error(signature.place, "the model computes nothing").suggest("keep a result, as in n[\"out\"] = …");
+    }
+  }
+  if (!diagnostics.empty())
+    return nullptr;
+
+  llvm::SmallVector<mlir::Value> values;
+  llvm::SmallVector<mlir::Type> resultTypes;
+  for (const Result &result : results) {
+    if (isPoison(result.slot->item))
+      return nullptr;
+    Rows rows;
+    if (const Rows *kept = tryGet<Rows>(result.slot->item))
+      rows = *kept;
+    else
+      rows = *toRows(result.slot->item, result.place);
+    mlir::Value value = rows.table;
+    flow::RowsType type = rows.type().withDomain(result.domain);
+    if (type.isBool()) {
+      auto element = type.withElementType(elementType);
+      Map map = rows.type().getDomain() == result.domain ? Map::Self
+                : rows.type().getDomain() == Domain::One ? Map::One
+                                                         : rows.map;
+      value = createDense(flow::CastOp::getOperationName(), result.place, {{value, map}}, element, {});
+    } else if (rows.type().getDomain() != result.domain) {
+      Map map = rows.type().getDomain() == Domain::One ? Map::One : rows.map;
+      value = builder.create<flow::SpreadOp>(location(result.place), type, value,
+                                             flow::MapAttr::get(&context, map));
+    }
+    values.push_back(value);
+    resultTypes.push_back(value.getType());
+  }
+  builder.create<mlir::func::ReturnOp>(location(signature.place), values);
+  function.setType(builder.getFunctionType(argumentTypes, resultTypes));
+  for (auto [i, result] : llvm::enumerate(results))
+    function.setResultAttr(i, "flow.name", builder.getStringAttr(result.name));
+
+  mlir::IRRewriter rewriter(&context);
+  mlir::DominanceInfo dominance(function);
+  mlir::eliminateCommonSubExpressions(rewriter, dominance, function);
+  orderByUse(*body);
+  if (mlir::failed(mlir::verify(*result)))
+    return nullptr;
+  return result;
+}
+
+}  // namespace hector::importer
+
+namespace hector {
+
+mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context, const language::Module &module,
+                                              const language::Signature &signature, const language::Binding &binding,
+                                              mlir::FloatType elementType, language::Diagnostics &diagnostics) {
+  return importer::Importer(context, module, signature, binding, elementType, diagnostics).run();
+}
+
+llvm::StringRef inputName(mlir::Operation *function, unsigned index) {
+  auto name = mlir::cast<mlir::func::FuncOp>(function).getArgAttrOfType<mlir::StringAttr>(index, "flow.name");
+  return name ? name.getValue() : llvm::StringRef();
+}
+
+llvm::StringRef resultName(mlir::Operation *function, unsigned index) {
+  auto name = mlir::cast<mlir::func::FuncOp>(function).getResultAttrOfType<mlir::StringAttr>(index, "flow.name");
+  return name ? name.getValue() : llvm::StringRef();
+}
+
+}  // namespace hector

@@ -1,0 +1,15 @@
+/// Named pipelines: what `--passes` means.
+#pragma once
+
+#include <mlir/Pass/PassManager.h>
+
+#include <optional>
+#include <string>
+
+namespace hector {
+
+/// Adds the passes of `text` to `manager`: `none`, `default`, or names separated by commas, in their order.
+/// Gives what is wrong with the text, or nothing.
+std::optional<std::string> buildPipeline(mlir::PassManager &manager, const std::string &text);
+
+}  // namespace hector

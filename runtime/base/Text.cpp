@@ -1,0 +1,67 @@
+#include "runtime/base/Text.h"
+
+namespace hector {
+
+namespace {
+
+/// The length of the UTF-8 character at the start of `text`, 0 where there is none (table 3-7 of the Unicode standard).
+size_t utf8Length(std::string_view text) {
+  auto at = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  auto continues = [&](size_t i) { return at(i) >= 0x80 && at(i) <= 0xbf; };
+  const unsigned lead = at(0);
+  const unsigned second = at(1);
+  if (text.empty())
+    return 0;
+  if (lead < 0x80)
+    return 1;
+  if (lead >= 0xc2 && lead <= 0xdf)
+    return continues(1) ? 2 : 0;
+  if (lead >= 0xe0 && lead <= 0xef) {
+    bool fits = (lead != 0xe0 || second >= 0xa0) && (lead != 0xed || second <= 0x9f);
+    return fits && continues(1) && continues(2) ? 3 : 0;
+  }
+  if (lead >= 0xf0 && lead <= 0xf4) {
+    bool fits = (lead != 0xf0 || second >= 0x90) && (lead != 0xf4 || second <= 0x8f);
+    return fits && continues(1) && continues(2) && continues(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+size_t validUtf8Prefix(std::string_view text) {
+  size_t i = 0;
+  while (i < text.size()) {
+    size_t length = utf8Length(text.substr(i));
+    if (length == 0)
+      break;
+    i += length;
+  }
+  return i;
+}
+
+std::string hexByte(unsigned char byte) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  return {kDigits[byte >> 4], kDigits[byte & 15]};
+}
+
+std::string inTicks(std::string_view text) {
+  constexpr size_t kMaxShown = 80;
+  std::string shown = "`";
+  for (size_t i = 0; i < text.size();) {
+    if (i >= kMaxShown)
+      return shown + "…`";
+    size_t length = utf8Length(text.substr(i));
+    auto byte = static_cast<unsigned char>(text[i]);
+    if (length == 0 || byte < 0x20 || byte == 0x7f) {
+      shown += "\\x" + hexByte(byte);
+      ++i;
+    } else {
+      shown += text.substr(i, length);
+      i += length;
+    }
+  }
+  return shown + "`";
+}
+
+}  // namespace hector

@@ -1,0 +1,19 @@
+/// Text from outside, checked and made fit for messages.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace hector {
+
+/// How many bytes at the start of `text` are UTF-8: all of them, or those before the first that is not.
+size_t validUtf8Prefix(std::string_view text);
+
+/// "0a".
+std::string hexByte(unsigned char byte);
+
+/// A name as messages show it: in backticks, with odd bytes as `\x0a`, and shortened to fit a line.
+std::string inTicks(std::string_view text);
+
+}  // namespace hector

@@ -1,0 +1,478 @@
+/// Checks edges on the way in and derives the other forms with counting passes: each takes time in proportion to the
+/// edges, plus the nodes or relations it counts by.
+#include "runtime/graph/Graph.h"
+
+#include "runtime/storage/Safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hector {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kArrays = {"graph.src", "graph.dst", "graph.etype", "graph.ntype_ptr"};
+
+/// Ids as they come in: 32 or 64 bits, aligned or not, or all zero. Elements are checked as they are copied, never read
+/// twice: the memory may be a mapped file that somebody else changes.
+class IdSource {
+public:
+  static IdSource zeros(int64_t size) { return IdSource(nullptr, false, size); }
+  explicit IdSource(std::span<const int64_t> ids)
+      : IdSource(reinterpret_cast<const std::byte *>(ids.data()), true, static_cast<int64_t>(ids.size())) {}
+  explicit IdSource(const Tensor &tensor) : IdSource(tensor.bytes, tensor.dtype == DType::I64, tensor.numElements()) {}
+
+  int64_t size() const { return count; }
+  int64_t operator[](int64_t i) const {
+    if (!bytes)
+      return 0;
+    return isWide ? load<int64_t>(i) : load<int32_t>(i);
+  }
+
+private:
+  IdSource(const std::byte *bytes, bool isWide, int64_t count) : bytes(bytes), isWide(isWide), count(count) {}
+  template <class T> int64_t load(int64_t i) const {
+    T id;
+    std::memcpy(&id, bytes + static_cast<size_t>(i) * sizeof(T), sizeof(T));
+    return id;
+  }
+
+  const std::byte *bytes;
+  bool isWide;
+  int64_t count;
+};
+
+std::string element(std::string_view array, int64_t i) {
+  return std::string(array) + "[" + std::to_string(i) + "]";
+}
+
+/// "node ids are 0 to 9", also where there are none.
+std::string allowedRange(std::string_view ids, std::string_view things, int64_t count) {
+  if (count == 0)
+    return "the graph has no " + std::string(things);
+  return std::string(ids) + " are 0 to " + std::to_string(count - 1);
+}
+
+Result<IdArray> copyNodeIds(const IdSource &ids, std::string_view array, int64_t numNodes, int64_t limit) {
+  IdArray copy = IdArray::make(ids.size(), limit);
+  for (int64_t i = 0; i < ids.size(); ++i) {
+    int64_t id = ids[i];
+    if (id < 0 || id >= numNodes)
+      return Status::invalid(element(array, i) + " is " + std::to_string(id) + "; " +
+                             allowedRange("node ids", "nodes", numNodes));
+    copy.set(i, id);
+  }
+  return copy;
+}
+
+Result<IdArray> copyTypes(const IdSource &types, int64_t numRelations, int64_t limit) {
+  IdArray copy = IdArray::make(types.size(), limit);
+  int64_t previous = 0;
+  for (int64_t i = 0; i < types.size(); ++i) {
+    int64_t type = types[i];
+    if (type < 0 || type >= numRelations)
+      return Status::invalid(element("graph.etype", i) + " is " + std::to_string(type) + "; " +
+                             allowedRange("edge types", "relations", numRelations));
+    if (type < previous)
+      return Status::invalid(element("graph.etype", i) + " is " + std::to_string(type) + ", but " +
+                             element("graph.etype", i - 1) + " is " + std::to_string(previous) +
+                             "; edge types must not decrease: sort the edges by type");
+    previous = type;
+    copy.set(i, type);
+  }
+  return copy;
+}
+
+Result<std::vector<int64_t>> copyNodeTypes(const IdSource &ptr) {
+  if (ptr.size() == 0)
+    return Status::invalid("graph.ntype_ptr is empty; it holds a 0, then the end of each node type");
+  std::vector<int64_t> copy(static_cast<size_t>(ptr.size()));
+  for (int64_t i = 0; i < ptr.size(); ++i) {
+    int64_t start = copy[i] = ptr[i];
+    if (i == 0 && start != 0)
+      return Status::invalid("graph.ntype_ptr[0] is " + std::to_string(start) + "; it must be 0");
+    if (i > 0 && start < copy[i - 1])
+      return Status::invalid(element("graph.ntype_ptr", i) + " is " + std::to_string(start) + ", but " +
+                             element("graph.ntype_ptr", i - 1) + " is " + std::to_string(copy[i - 1]) +
+                             "; it must not decrease");
+    if (start > Graph::kMaxNodes)
+      return Status::invalid(element("graph.ntype_ptr", i) + " is " + std::to_string(start) + "; at most " +
+                             std::to_string(Graph::kMaxNodes) + " nodes are supported");
+  }
+  return copy;
+}
+
+/// Edges by one end: count each node's, turn counts into starts, hand out the places in edge order.
+template <class Id> EdgeIndex groupByNode(std::span<const Id> nodes, int64_t numNodes) {
+  std::vector<Id> ptr(static_cast<size_t>(numNodes) + 1);
+  for (Id node : nodes)
+    ++ptr[node];
+  Id start = 0;
+  for (Id &entry : ptr) {
+    Id degree = entry;
+    entry = start;
+    start += degree;
+  }
+  std::vector<Id> edges(nodes.size());
+  for (size_t e = 0; e < nodes.size(); ++e)
+    edges[ptr[nodes[e]]++] = static_cast<Id>(e);
+  // Each start has moved to its node's end, which is the next node's start.
+  std::copy_backward(ptr.begin(), ptr.end() - 1, ptr.end());
+  ptr[0] = 0;
+  return {IdArray(std::move(ptr)), IdArray(std::move(edges))};
+}
+
+/// One end of an edge. Sorting moves both, which is quicker than looking nodes up by edge.
+template <class Id> struct EdgeEnd {
+  Id node;
+  Id edge;
+};
+
+/// The ends in order of their node, equal ones in edge order. Sorts by 11 bits at a time, lowest first, and so needs no
+/// memory per node: pairs stay affordable where nodes vastly outnumber edges.
+template <class Id> std::vector<EdgeEnd<Id>> sortByNode(std::span<const Id> nodes, int64_t numNodes) {
+  constexpr int kDigitBits = 11;
+  constexpr size_t kDigits = size_t{1} << kDigitBits;
+  std::vector<EdgeEnd<Id>> ends(nodes.size());
+  for (size_t e = 0; e < ends.size(); ++e)
+    ends[e] = {nodes[e], static_cast<Id>(e)};
+  std::vector<EdgeEnd<Id>> next(nodes.size());
+  for (int shift = 0; shift < 63 && (numNodes - 1) >> shift > 0; shift += kDigitBits) {
+    auto digit = [&](EdgeEnd<Id> end) { return static_cast<size_t>(end.node >> shift) & (kDigits - 1); };
+    std::array<size_t, kDigits> start = {};
+    for (EdgeEnd<Id> end : ends)
+      ++start[digit(end)];
+    size_t sum = 0;
+    for (size_t &entry : start)
+      entry = std::exchange(sum, sum + entry);
+    for (EdgeEnd<Id> end : ends)
+      next[start[digit(end)]++] = end;
+    ends.swap(next);
+  }
+  return ends;
+}
+
+template <class Id>
+Pairs findPairs(std::span<const Id> nodes, const IdArray &etype, std::span<const int64_t> etypePtr, int64_t numNodes) {
+  // Sorted by node, then by relation with the nodes' order kept: equal pairs end up side by side.
+  std::vector<EdgeEnd<Id>> ends(nodes.size());
+  {
+    std::vector<int64_t> place(etypePtr.begin(), etypePtr.end() - 1);
+    for (EdgeEnd<Id> end : sortByNode(nodes, numNodes))
+      ends[place[etype[end.edge]]++] = end;
+  }
+  const auto numRelations = static_cast<int64_t>(etypePtr.size()) - 1;
+  auto startsPair = [&](int64_t r, int64_t i) { return i == etypePtr[r] || ends[i].node != ends[i - 1].node; };
+  int64_t count = 0;
+  for (int64_t r = 0; r < numRelations; ++r)
+    for (int64_t i = etypePtr[r]; i < etypePtr[r + 1]; ++i)
+      count += startsPair(r, i);
+
+  std::vector<Id> node(static_cast<size_t>(count));
+  std::vector<Id> relation(static_cast<size_t>(count));
+  std::vector<Id> ofEdge(nodes.size());
+  std::vector<Id> relationPtr(etypePtr.size());
+  int64_t pairs = 0;
+  for (int64_t r = 0; r < numRelations; ++r) {
+    for (int64_t i = etypePtr[r]; i < etypePtr[r + 1]; ++i) {
+      if (startsPair(r, i)) {
+        node[pairs] = ends[i].node;
+        relation[pairs] = static_cast<Id>(r);
+        ++pairs;
+      }
+      ofEdge[ends[i].edge] = static_cast<Id>(pairs - 1);
+    }
+    relationPtr[r + 1] = static_cast<Id>(pairs);
+  }
+  return {IdArray(std::move(node)), IdArray(std::move(relation)), IdArray(std::move(ofEdge)),
+          IdArray(std::move(relationPtr))};
+}
+
+/// Built by the first caller; others wait for it.
+template <class T> class Lazy {
+public:
+  template <class F> const T &get(F &&build) {
+    std::call_once(once, [&] { value.emplace(build()); });
+    return *value;
+  }
+
+private:
+  std::once_flag once;
+  std::optional<T> value;
+};
+
+}  // namespace
+
+IdArray IdArray::make(int64_t size, int64_t limit) {
+  if (limit - 1 <= std::numeric_limits<int32_t>::max())
+    return IdArray(std::vector<int32_t>(static_cast<size_t>(size)));
+  return IdArray(std::vector<int64_t>(static_cast<size_t>(size)));
+}
+
+struct Graph::Data {
+  int64_t numNodes = 0;
+  int64_t numRelations = 0;
+  int64_t limit = 0;  // what `IdArray::make` is given for every array
+  std::vector<int64_t> ntypePtr;
+  IdArray src;
+  IdArray dst;
+  IdArray etype;
+
+  Lazy<std::vector<int64_t>> etypePtr;
+  Lazy<EdgeIndex> outgoing;
+  Lazy<EdgeIndex> incoming;
+  Lazy<Pairs> srcPairs;
+  Lazy<Pairs> dstPairs;
+  Lazy<IdArray> ntypeOfNode;
+
+  static Result<std::shared_ptr<Data>> build(const IdSource &src, const IdSource &dst, const IdSource &etype,
+                                             const IdSource &ntypePtr, int64_t numRelations, IdWidth width);
+  /// The type that holds `node`: the last one that starts at or before it, so never an empty one.
+  int64_t typeOf(int64_t node) const {
+    return std::upper_bound(ntypePtr.begin(), ntypePtr.end(), node) - ntypePtr.begin() - 1;
+  }
+  EdgeIndex index(const IdArray &ends) const {
+    return ends.visit([&](auto nodes) { return groupByNode(nodes, numNodes); });
+  }
+  Pairs pairs(const IdArray &ends, std::span<const int64_t> etypePtr) const {
+    return ends.visit([&](auto nodes) { return findPairs(nodes, etype, etypePtr, numNodes); });
+  }
+  Result<IdArray> typeOfRelation(const IdArray &ends, std::string_view endName) const;
+};
+
+Result<std::shared_ptr<Graph::Data>> Graph::Data::build(const IdSource &src, const IdSource &dst, const IdSource &etype,
+                                                        const IdSource &ntypePtr, int64_t numRelations, IdWidth width) {
+  auto checkLength = [&](const IdSource &array, std::string_view name) {
+    if (array.size() == src.size())
+      return Status::ok();
+    return Status::invalid("graph.src has " + std::to_string(src.size()) + " entries, but " + std::string(name) +
+                           " has " + std::to_string(array.size()) + "; each needs one for every edge");
+  };
+  if (Status status = checkLength(dst, "graph.dst"); !status.isOk())
+    return status;
+  if (Status status = checkLength(etype, "graph.etype"); !status.isOk())
+    return status;
+  if (numRelations < 0 || numRelations > kMaxRelations)
+    return Status::invalid("the graph is to have " + std::to_string(numRelations) + " relations; 0 to " +
+                           std::to_string(kMaxRelations) + " are supported");
+
+  auto data = std::make_shared<Data>();
+  Result<std::vector<int64_t>> nodeTypes = copyNodeTypes(ntypePtr);
+  if (!nodeTypes)
+    return nodeTypes.status();
+  data->ntypePtr = std::move(*nodeTypes);
+  data->numNodes = data->ntypePtr.back();
+  data->numRelations = numRelations;
+  // One more than the largest count, so that counts fit as well as ids.
+  data->limit = width == IdWidth::Wide ? std::numeric_limits<int64_t>::max()
+                                       : std::max({data->numNodes, src.size(), numRelations, ntypePtr.size()}) + 1;
+  Result<IdArray> sources = copyNodeIds(src, "graph.src", data->numNodes, data->limit);
+  if (!sources)
+    return sources.status();
+  Result<IdArray> destinations = copyNodeIds(dst, "graph.dst", data->numNodes, data->limit);
+  if (!destinations)
+    return destinations.status();
+  Result<IdArray> types = copyTypes(etype, numRelations, data->limit);
+  if (!types)
+    return types.status();
+  data->src = std::move(*sources);
+  data->dst = std::move(*destinations);
+  data->etype = std::move(*types);
+  return data;
+}
+
+Result<IdArray> Graph::Data::typeOfRelation(const IdArray &ends, std::string_view endName) const {
+  IdArray types = IdArray::make(numRelations, limit);
+  int64_t first = 0;  // of the current relation's edges
+  for (int64_t e = 0; e < ends.size(); ++e) {
+    int64_t relation = etype[e];
+    int64_t type = typeOf(ends[e]);
+    if (e == 0 || relation != etype[first]) {
+      first = e;
+      types.set(relation, type);
+    } else if (type != types[relation]) {
+      auto describe = [&](int64_t edge, int64_t nodeType) {
+        return "edge " + std::to_string(edge) + " has node " + std::to_string(ends[edge]) + " of type " +
+               std::to_string(nodeType);
+      };
+      return Status::invalid("relation " + std::to_string(relation) + " has " + std::string(endName) +
+                             " of several node types: " + describe(first, types[relation]) + ", " + describe(e, type) +
+                             "; give each combination of node types a relation of its own");
+    }
+  }
+  return types;
+}
+
+Result<Graph> Graph::create(std::span<const int64_t> src, std::span<const int64_t> dst, std::span<const int64_t> etype,
+                            std::span<const int64_t> ntypePtr, int64_t numRelations, IdWidth width) {
+  auto data = Data::build(IdSource(src), IdSource(dst), IdSource(etype), IdSource(ntypePtr), numRelations, width);
+  if (!data)
+    return data.status();
+  return Graph(std::move(*data));
+}
+
+Result<Graph> Graph::fromTensors(const TensorFile &file, int64_t numRelations, int64_t numNodes) {
+  std::array<const Tensor *, kArrays.size()> arrays;
+  for (size_t i = 0; i < kArrays.size(); ++i) {
+    std::string name(kArrays[i]);
+    arrays[i] = file.find(name);
+    if (!arrays[i])
+      continue;
+    const Tensor &tensor = *arrays[i];
+    if (tensor.dtype != DType::I32 && tensor.dtype != DType::I64)
+      return Status::invalid(name + " holds " + std::string(hector::name(tensor.dtype)) +
+                             "; ids are stored as I32 or I64");
+    if (tensor.shape.size() != 1)
+      return Status::invalid(name + " has shape " + formatShape(tensor.shape) + "; it must have one dimension");
+  }
+  auto [src, dst, etype, ntypePtr] = arrays;
+  if (std::count(arrays.begin(), arrays.end(), nullptr) > 0) {
+    for (auto it = file.tensors.lower_bound("graph."); it != file.tensors.end() && it->first.starts_with("graph.");
+         ++it)
+      if (std::find(kArrays.begin(), kArrays.end(), it->first) == kArrays.end())
+        return Status::invalid(it->first + " is no part of a graph; its arrays are graph.src, graph.dst, graph.etype "
+                                           "and graph.ntype_ptr");
+  }
+  if (!src || !dst)
+    return Status::invalid(std::string(src ? "graph.dst" : "graph.src") +
+                           " is missing; a graph needs graph.src and graph.dst");
+
+  IdSource sources(*src);
+  IdSource destinations(*dst);
+  IdSource types = etype ? IdSource(*etype) : IdSource::zeros(sources.size());
+  if (!etype && numRelations >= 0 && numRelations != 1 && sources.size() > 0)
+    return Status::invalid("graph.etype is missing, so that all edges have one type, but " +
+                           std::to_string(numRelations) +
+                           " relations are needed; add graph.etype, one type for every edge");
+  if (numRelations < 0) {
+    int64_t largest = etype ? -1 : 0;
+    for (int64_t i = 0; i < types.size(); ++i) {
+      int64_t type = types[i];
+      if (type < 0 || type >= kMaxRelations)
+        return Status::invalid(element("graph.etype", i) + " is " + std::to_string(type) + "; " +
+                               allowedRange("edge types", "relations", kMaxRelations));
+      largest = std::max(largest, type);
+    }
+    numRelations = largest + 1;
+  }
+
+  if (ntypePtr) {
+    auto data = Data::build(sources, destinations, types, IdSource(*ntypePtr), numRelations, IdWidth::Fitting);
+    if (!data)
+      return data.status();
+    return Graph(std::move(*data));
+  }
+  if (numNodes < 0) {
+    int64_t largest = -1;
+    auto scan = [&](const IdSource &ids, std::string_view array) {
+      for (int64_t i = 0; i < ids.size(); ++i) {
+        int64_t id = ids[i];
+        if (id < 0 || id >= kMaxNodes)
+          return Status::invalid(element(array, i) + " is " + std::to_string(id) + "; " +
+                                 allowedRange("node ids", "nodes", kMaxNodes));
+        largest = std::max(largest, id);
+      }
+      return Status::ok();
+    };
+    if (Status status = scan(sources, "graph.src"); !status.isOk())
+      return status;
+    if (Status status = scan(destinations, "graph.dst"); !status.isOk())
+      return status;
+    numNodes = largest + 1;
+  }
+  if (numNodes > kMaxNodes)
+    return Status::invalid("the graph is to have " + std::to_string(numNodes) + " nodes; at most " +
+                           std::to_string(kMaxNodes) + " are supported");
+  std::array<int64_t, 2> oneType = {0, numNodes};
+  auto data = Data::build(sources, destinations, types, IdSource(oneType), numRelations, IdWidth::Fitting);
+  if (!data)
+    return data.status();
+  return Graph(std::move(*data));
+}
+
+int64_t Graph::numNodes() const {
+  return data->numNodes;
+}
+
+int64_t Graph::numEdges() const {
+  return data->src.size();
+}
+
+int64_t Graph::numNodeTypes() const {
+  return static_cast<int64_t>(data->ntypePtr.size()) - 1;
+}
+
+int64_t Graph::numRelations() const {
+  return data->numRelations;
+}
+
+const IdArray &Graph::src() const {
+  return data->src;
+}
+
+const IdArray &Graph::dst() const {
+  return data->dst;
+}
+
+const IdArray &Graph::etype() const {
+  return data->etype;
+}
+
+std::span<const int64_t> Graph::ntypePtr() const {
+  return data->ntypePtr;
+}
+
+std::span<const int64_t> Graph::etypePtr() const {
+  return data->etypePtr.get([&] {
+    std::vector<int64_t> ptr(static_cast<size_t>(data->numRelations) + 1);
+    data->etype.visit([&](auto types) {
+      for (auto type : types)
+        ++ptr[type + 1];
+    });
+    for (size_t r = 1; r < ptr.size(); ++r)
+      ptr[r] += ptr[r - 1];
+    return ptr;
+  });
+}
+
+const EdgeIndex &Graph::outgoing() const {
+  return data->outgoing.get([&] { return data->index(data->src); });
+}
+
+const EdgeIndex &Graph::incoming() const {
+  return data->incoming.get([&] { return data->index(data->dst); });
+}
+
+const Pairs &Graph::srcPairs() const {
+  return data->srcPairs.get([&] { return data->pairs(data->src, etypePtr()); });
+}
+
+const Pairs &Graph::dstPairs() const {
+  return data->dstPairs.get([&] { return data->pairs(data->dst, etypePtr()); });
+}
+
+const IdArray &Graph::ntypeOfNode() const {
+  return data->ntypeOfNode.get([&] {
+    IdArray types = IdArray::make(data->numNodes, data->limit);
+    for (int64_t type = 0; type < numNodeTypes(); ++type)
+      for (int64_t node = data->ntypePtr[type]; node < data->ntypePtr[type + 1]; ++node)
+        types.set(node, type);
+    return types;
+  });
+}
+
+Result<IdArray> Graph::srcTypeOfRelation() const {
+  return data->typeOfRelation(data->src, "sources");
+}
+
+Result<IdArray> Graph::dstTypeOfRelation() const {
+  return data->typeOfRelation(data->dst, "destinations");
+}
+
+}  // namespace hector

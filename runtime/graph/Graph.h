@@ -1,0 +1,122 @@
+/// A typed graph and the forms derived from it.
+///
+/// Nodes of one type have contiguous ids: type k owns `ntypePtr[k] .. ntypePtr[k+1]-1`. Edges go from `src` to `dst`
+/// and are sorted by type: relation r owns `etypePtr[r] .. etypePtr[r+1]-1`. Several edges may join the same nodes. A
+/// pair is a (node, relation) that at least one edge has: a source pair by the edges' sources, a destination pair by
+/// their destinations. Pairs are numbered by relation, then by node, so that those of one relation are contiguous.
+///
+/// Example: edges 0:(5→1, r0), 1:(5→2, r0), 2:(3→2, r0), 3:(5→1, r1)
+///   source pairs       (3,r0)=0 (5,r0)=1 (5,r1)=2      edges → 1 1 0 2
+///   destination pairs  (1,r0)=0 (2,r0)=1 (1,r1)=2      edges → 0 1 1 2
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace hector {
+
+struct TensorFile;
+
+/// Ids in 32 bits where they fit and 64 where they do not.
+class IdArray {
+public:
+  IdArray() = default;
+  explicit IdArray(std::vector<int32_t> ids) : ids(std::move(ids)) {}
+  explicit IdArray(std::vector<int64_t> ids) : ids(std::move(ids)) {}
+  /// An array of `size` zeros that can hold ids below `limit`.
+  static IdArray make(int64_t size, int64_t limit);
+
+  bool isWide() const { return std::holds_alternative<std::vector<int64_t>>(ids); }
+  int64_t size() const {
+    return std::visit([](const auto &v) { return static_cast<int64_t>(v.size()); }, ids);
+  }
+  int64_t operator[](int64_t i) const {
+    if (const auto *narrow = std::get_if<std::vector<int32_t>>(&ids))
+      return (*narrow)[i];
+    return std::get<std::vector<int64_t>>(ids)[i];
+  }
+  void set(int64_t i, int64_t id) {
+    std::visit([&](auto &v) { v[i] = static_cast<typename std::decay_t<decltype(v)>::value_type>(id); }, ids);
+  }
+  /// Calls `f` with a span of int32_t or of int64_t, for loops that should not branch on the width.
+  template <class F> decltype(auto) visit(F &&f) const {
+    return std::visit([&](const auto &v) -> decltype(auto) { return f(std::span(v)); }, ids);
+  }
+
+private:
+  std::variant<std::vector<int32_t>, std::vector<int64_t>> ids;
+};
+
+/// How wide a graph's ids are. Tests ask for wide ones on small graphs.
+enum class IdWidth { Fitting, Wide };
+
+/// Edges grouped by one end: those of node n are `edges[ptr[n]] .. edges[ptr[n+1]-1]`, in increasing order.
+struct EdgeIndex {
+  IdArray ptr;    // nodes + 1
+  IdArray edges;  // edge ids
+};
+
+/// Distinct (node, relation) pairs at one end of the edges.
+struct Pairs {
+  IdArray node;         // one a pair
+  IdArray relation;     // one a pair
+  IdArray ofEdge;       // one an edge: its pair
+  IdArray relationPtr;  // relations + 1: pairs of relation r are relationPtr[r] .. relationPtr[r+1]-1
+  int64_t count() const { return node.size(); }
+};
+
+/// Immutable once created; derived forms are built on first use and kept. Safe to share between threads.
+class Graph {
+public:
+  /// Checks everything: lengths, id ranges, `etype` sorted and below `numRelations`, `ntypePtr` rising from 0.
+  /// Messages call the arrays `graph.src`, `graph.dst`, `graph.etype` and `graph.ntype_ptr`.
+  /// All arrays of a graph share one width: 32 bits where the numbers of nodes, edges and relations fit, else 64.
+  /// Takes memory for the edges only; derived forms may take some for each node and relation.
+  static Result<Graph> create(std::span<const int64_t> src, std::span<const int64_t> dst,
+                              std::span<const int64_t> etype, std::span<const int64_t> ntypePtr, int64_t numRelations,
+                              IdWidth width = IdWidth::Fitting);
+  /// Reads `graph.src`, `graph.dst`, `graph.etype`, `graph.ntype_ptr` (stored as I32 or I64).
+  /// `graph.etype` may be absent (one relation), `graph.ntype_ptr` too (one type with `numNodes` nodes or, where that
+  /// is negative, as many as the largest id needs). Where `numRelations` is negative it is the largest type + 1. While
+  /// one of the four is absent, other tensors named `graph.*` are refused: they may be the missing one misspelt.
+  static Result<Graph> fromTensors(const TensorFile &file, int64_t numRelations = -1, int64_t numNodes = -1);
+
+  static constexpr int64_t kMaxNodes = int64_t{1} << 40;
+  static constexpr int64_t kMaxRelations = int64_t{1} << 24;
+
+  int64_t numNodes() const;
+  int64_t numEdges() const;
+  int64_t numNodeTypes() const;
+  int64_t numRelations() const;
+
+  const IdArray &src() const;
+  const IdArray &dst() const;
+  const IdArray &etype() const;
+  std::span<const int64_t> ntypePtr() const;
+  std::span<const int64_t> etypePtr() const;
+
+  const EdgeIndex &outgoing() const;  // CSR: edges by source
+  const EdgeIndex &incoming() const;  // CSC: edges by destination
+  const Pairs &srcPairs() const;
+  const Pairs &dstPairs() const;
+  const IdArray &ntypeOfNode() const;  // one a node
+
+  /// The node type at the source (destination) end of each relation; relations without edges give type 0.
+  /// Fails, naming two edges, where a relation joins several types at that end.
+  Result<IdArray> srcTypeOfRelation() const;
+  Result<IdArray> dstTypeOfRelation() const;
+
+private:
+  struct Data;
+  explicit Graph(std::shared_ptr<Data> data) : data(std::move(data)) {}
+  std::shared_ptr<Data> data;
+};
+
+}  // namespace hector

@@ -1,0 +1,17 @@
+/// Runs passes on flow in textual form, for compiler work and tests.
+
+#include "compiler/Dialect/Flow/IR/Flow.h"
+#include "compiler/Dialect/Flow/Transforms/Passes.h"
+
+#include <mlir/Dialect/Func/IR/FuncOps.h>
+#include <mlir/Tools/mlir-opt/MlirOptMain.h>
+#include <mlir/Transforms/Passes.h>
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  registry.insert<hector::flow::FlowDialect, mlir::func::FuncDialect>();
+  hector::flow::registerFlowPasses();
+  mlir::registerCanonicalizerPass();
+  mlir::registerCSEPass();
+  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "hector-opt: passes on flow\n", registry));
+}

@@ -1,0 +1,42 @@
+/// What each subcommand is asked to do. A command prints what is wrong and returns the exit code:
+/// 0 fine, 1 the machine failed (disk, memory), 2 the user can mend it (model, files, options).
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hector {
+
+inline constexpr int kExitFine = 0;
+inline constexpr int kExitMachine = 1;
+inline constexpr int kExitUser = 2;
+
+/// Options that say which model is meant and how it is bound.
+struct ModelOptions {
+  std::string path;
+  std::string entry;
+  std::vector<std::string> settings;  // --set NAME=VALUE
+  std::vector<std::string> sizes;     // --size NAME=NUMBER
+  std::string dtype;                  // empty: the backend's own
+};
+
+struct RunOptions {
+  ModelOptions model;
+  std::string casePath;
+  std::string outPath;
+  std::string backend;  // empty: the best there is
+  std::string passes = "default";
+};
+
+struct CompileOptions {
+  ModelOptions model;
+  std::string emit;
+  std::string passes = "none";
+  std::string outPath;  // empty: standard output
+};
+
+int runCommand(const RunOptions &options);
+int compileCommand(const CompileOptions &options);
+int doctorCommand();
+
+}  // namespace hector

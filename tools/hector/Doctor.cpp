@@ -1,0 +1,89 @@
+/// `hector doctor`: what this machine has, which backends would work, and how to get the missing ones.
+
+#include "Commands.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <fstream>
+#include <string>
+#include <sys/utsname.h>
+#include <thread>
+#include <unistd.h>
+
+namespace hector {
+
+/// The value of the first line `key … : value` of a /proc file.
+static std::string procValue(const char *path, const std::string &key) {
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line))
+    if (line.rfind(key, 0) == 0 && line.find(':') != std::string::npos) {
+      size_t start = line.find_first_not_of(" \t", line.find(':') + 1);
+      return start == std::string::npos ? "" : line.substr(start);
+    }
+  return "unknown";
+}
+
+/// The first of several library names that can be opened; empty where none can.
+static std::string findLibrary(std::initializer_list<const char *> names) {
+  for (const char *name : names)
+    if (void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL)) {
+      dlclose(library);
+      return name;
+    }
+  return "";
+}
+
+static std::string findProgram(const std::string &name) {
+  std::string path = std::getenv("PATH") ? std::getenv("PATH") : "";
+  for (size_t begin = 0; begin <= path.size();) {
+    size_t end = path.find(':', begin);
+    std::string folder = path.substr(begin, end == std::string::npos ? end : end - begin);
+    if (!folder.empty() && access((folder + "/" + name).c_str(), X_OK) == 0)
+      return folder + "/" + name;
+    if (end == std::string::npos)
+      break;
+    begin = end + 1;
+  }
+  return "";
+}
+
+static void line(const char *mark, const std::string &what, const std::string &detail) {
+  std::printf("  %-3s %-22s %s\n", mark, what.c_str(), detail.c_str());
+}
+
+int doctorCommand() {
+  utsname system{};
+  uname(&system);
+  long long mebibytes = static_cast<long long>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE) / (1 << 20);
+  std::printf("hector %s\n\nmachine\n", HECTOR_VERSION);
+  line("", "system", std::string(system.sysname) + " " + system.release + " " + system.machine);
+  line("", "processor", procValue("/proc/cpuinfo", "model name") + ", " +
+                            std::to_string(std::thread::hardware_concurrency()) + " threads");
+  line("", "memory", std::to_string(mebibytes) + " MiB");
+
+  std::printf("\nfound\n");
+  std::string compiler;
+  for (const char *name : {"c++", "g++", "clang++"})
+    if (compiler.empty())
+      compiler = findProgram(name);
+  std::string driver = findLibrary({"libcuda.so.1", "libcuda.so"});
+  std::string nvrtc = findLibrary({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"});
+  std::string serd = findLibrary({"libserd-0.so.0"});
+  line(compiler.empty() ? "-" : "ok", "C++ compiler",
+       compiler.empty() ? "none on the PATH; apt-get install g++" : compiler);
+  line(driver.empty() ? "-" : "ok", "CUDA driver",
+       driver.empty() ? "no libcuda; it comes with NVIDIA's driver, on machines that have such a GPU" : driver);
+  line(nvrtc.empty() ? "-" : "ok", "NVRTC",
+       nvrtc.empty() ? "no libnvrtc; it comes with the CUDA toolkit (package cuda-nvrtc)" : nvrtc);
+  line(serd.empty() ? "-" : "ok", "serd", serd.empty() ? "no libserd, which reads Turtle; apt-get install libserd-0-0" : serd);
+
+  std::printf("\nbackends\n");
+  line("ok", "interp", "float64, slow, the judge of the others");
+  line("-", "cpu", "not part of this version");
+  line("-", "cuda", "not part of this version");
+  return kExitFine;
+}
+
+}  // namespace hector

@@ -1,0 +1,87 @@
+/// `hector run`: one model on one case.
+
+#include "Case.h"
+#include "Model.h"
+#include "compiler/Import/Import.h"
+#include "interp/Interpreter.h"
+
+#include <mlir/Dialect/Func/IR/FuncOps.h>
+
+#include <cstdio>
+
+namespace hector {
+
+/// The backend and number type that the options ask for, or what is wrong with them.
+static Status chooseBackend(RunOptions &options) {
+  std::string &backend = options.backend, &dtype = options.model.dtype;
+  if (backend.empty())
+    backend = "interp";
+  if (backend != "interp")
+    return Status::invalid("error: this build has no `" + backend + "` backend; run with --backend interp");
+  if (dtype.empty())
+    dtype = "f64";
+  if (dtype == "tf32")
+    return Status::invalid("error: tf32 is a mode of GPU matrix units; the interpreter has f64, f32, f16 and bf16");
+  return Status::ok();
+}
+
+static Status runModel(RunOptions options) {
+  if (Status status = chooseBackend(options); !status.isOk())
+    return status;
+  auto model = loadModel(options.model);
+  if (!model)
+    return model.status();
+  language::Binding binding;
+  if (auto wrong = language::bindAttributes(model->signature, options.model.settings, binding))
+    return Status::invalid("error: " + *wrong);
+  if (auto wrong = language::bindSizes(model->signature, options.model.sizes, binding))
+    return Status::invalid("error: " + *wrong);
+  auto loaded = loadCase(options.casePath, model->signature, binding);
+  if (!loaded)
+    return loaded.status();
+
+  mlir::MLIRContext context;
+  loadDialects(context);
+  auto module = compileToFlow(context, *model, binding, options.model.dtype);
+  if (!module)
+    return module.status();
+  if (Status status = runPasses(module->get(), options.passes); !status.isOk())
+    return status;
+  auto function = *module->get().getOps<mlir::func::FuncOp>().begin();
+
+  std::vector<Table> arguments;
+  for (size_t i = 0; i < loaded->inputs.size(); ++i)
+    arguments.push_back(toTable(*loaded->inputs[i], model->signature.inputs[i].home));
+  auto results = interpret(function, loaded->graph, std::move(arguments));
+  if (!results)
+    return Status(results.status()).during("error: " + options.casePath);
+
+  TensorFile out;
+  out.metadata["model"] = model->signature.name;
+  DType dtype = options.model.dtype == "f64" ? DType::F64 : DType::F32;
+  std::string summary;
+  for (size_t i = 0; i < results->size(); ++i) {
+    const Table &table = (*results)[i];
+    auto type = mlir::cast<flow::RowsType>(function.getResultTypes()[i]);
+    std::vector<int64_t> shape = table.shape;
+    if (type.getDomain() != flow::Domain::One)
+      shape.insert(shape.begin(), table.rows);
+    std::string name = resultName(function, i).str();
+    summary += "  " + name + " " + formatShape(shape) + " " + std::string(hector::name(dtype)) + "\n";
+    out.tensors[name] = Tensor::fromDoubles(shape, table.values, dtype);
+  }
+  if (Status status = writeSafetensors(options.outPath, out); !status.isOk())
+    return std::move(status).during("error");
+  std::printf("%s: %lld nodes, %lld edges, %lld edge types; %s, %s\nwrote %s\n%s", model->signature.name.c_str(),
+              static_cast<long long>(loaded->graph.numNodes()), static_cast<long long>(loaded->graph.numEdges()),
+              static_cast<long long>(loaded->graph.numRelations()), options.backend.c_str(),
+              options.model.dtype.c_str(), options.outPath.c_str(), summary.c_str());
+  return Status::ok();
+}
+
+int runCommand(const RunOptions &options) {
+  Status status = runModel(options);
+  return status.isOk() ? kExitFine : report(status);
+}
+
+}  // namespace hector

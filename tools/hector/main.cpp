@@ -1,0 +1,75 @@
+/// The command line: options to the structs of Commands.h.
+
+#include "Commands.h"
+
+#include <CLI/CLI.hpp>
+
+#include <csignal>
+
+using namespace hector;
+
+static void addModelOptions(CLI::App &command, ModelOptions &options) {
+  command.add_option("MODEL", options.path, "The model file (.hec)")->required();
+  command.add_option("--entry", options.entry, "The function that is the model, where several declare inputs")
+      ->type_name("NAME");
+  command.add_option("--set", options.settings, "Binds an attribute; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->take_all();
+  command.add_option("--size", options.sizes, "Binds a size; may be repeated")->type_name("NAME=NUMBER")->take_all();
+  command.add_option("--dtype", options.dtype, "The numbers to compute with: f64, f32, tf32, bf16 or f16")
+      ->check(CLI::IsMember({"f64", "f32", "tf32", "bf16", "f16"}))
+      ->type_name("TYPE");
+}
+
+int main(int argc, char **argv) {
+  // A reader that closes the pipe early (`hector … | head`) is no failure of ours.
+  std::signal(SIGPIPE, SIG_IGN);
+  CLI::App app("Compiles relational graph neural networks.", "hector");
+  app.set_version_flag("--version", HECTOR_VERSION);
+  app.require_subcommand(1);
+  app.footer("hector COMMAND --help shows a command's options and an example.");
+
+  RunOptions run;
+  CLI::App *runApp = app.add_subcommand("run", "Runs a model on a case: a graph and tensors in one file");
+  addModelOptions(*runApp, run.model);
+  runApp->add_option("--case", run.casePath, "The graph and the inputs (.safetensors)")->required()->type_name("FILE");
+  runApp->add_option("--out", run.outPath, "Where the results go (.safetensors)")->required()->type_name("FILE");
+  runApp->add_option("--backend", run.backend, "interp, cpu or cuda; by default the fastest that this build has")
+      ->check(CLI::IsMember({"interp", "cpu", "cuda"}))
+      ->type_name("NAME");
+  runApp->add_option("--passes", run.passes, "none, default, or names separated by commas")
+      ->capture_default_str()
+      ->type_name("LIST");
+  runApp->footer("Example:\n  hector run models/rgcn.hec --case graph.safetensors --out out.safetensors");
+
+  CompileOptions compile;
+  CLI::App *compileApp = app.add_subcommand("compile", "Prints a model as the compiler sees it");
+  addModelOptions(*compileApp, compile.model);
+  compileApp->add_option("--emit", compile.emit, "The form: flow")
+      ->required()
+      ->check(CLI::IsMember({"flow"}))
+      ->type_name("FORM");
+  compileApp->add_option("--passes", compile.passes, "none, default, or names separated by commas")
+      ->capture_default_str()
+      ->type_name("LIST");
+  compileApp->add_option("-o,--out", compile.outPath, "A file instead of standard output")->type_name("FILE");
+  compileApp->footer("Example:\n  hector compile models/rgcn.hec --size d_in=64 --size d_out=64 --emit flow");
+
+  CLI::App *doctorApp =
+      app.add_subcommand("doctor", "Says what this machine has and which backends would work");
+  doctorApp->footer("Example:\n  hector doctor");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError &error) {
+    app.exit(error);
+    return kExitUser;
+  }
+  if (runApp->parsed())
+    return runCommand(run);
+  if (compileApp->parsed())
+    return compileCommand(compile);
+  return doctorCommand();
+}
