@@ -86,8 +86,8 @@ public:
   Result<std::vector<Table>> run(std::vector<Table> arguments) {
     mlir::Block &block = function.getBody().front();
     if (arguments.size() != block.getNumArguments())
-      return Status::invalid("the function takes " + std::to_string(block.getNumArguments()) + " tables, but is given " +
-                             std::to_string(arguments.size()));
+      return Status::invalid("the function takes " + std::to_string(block.getNumArguments()) +
+                             " tables, but is given " + std::to_string(arguments.size()));
     for (auto [argument, table] : llvm::zip_equal(block.getArguments(), arguments)) {
       auto type = mlir::cast<RowsType>(argument.getType());
       int64_t rows = numRows(graph, type.getDomain());
@@ -145,8 +145,8 @@ private:
     if (bytes > memory) {
       auto gib = [](double size) { return std::to_string(static_cast<int64_t>(size / (1 << 30)) + 1) + " GiB"; };
       return Status::failed("out of memory: a table of " + std::to_string(table.rows) + " rows of " +
-                            std::to_string(type.getRowSize()) + " float64 needs " + gib(bytes) +
-                            ", the machine has " + gib(memory));
+                            std::to_string(type.getRowSize()) + " float64 needs " + gib(bytes) + ", the machine has " +
+                            gib(memory));
     }
     table.values.assign(table.rows * type.getRowSize(), 0.0);
     return table;
@@ -208,7 +208,8 @@ private:
     }
     case Domain::EdgeType: {
       if (graph.numNodeTypes() == 0 && graph.numRelations() > 0)
-        return Status::invalid("the model asks for the node types that a relation joins, but the graph has no node type");
+        return Status::invalid(
+            "the model asks for the node types that a relation joins, but the graph has no node type");
       auto types = map == Map::SrcNodeType ? graph.srcTypeOfRelation() : graph.dstTypeOfRelation();
       if (!types)
         return types.status();
@@ -308,9 +309,7 @@ private:
   }
 
   /// The larger of two; NaN wins, so that it shows.
-  static double larger(double a, double b) {
-    return std::isnan(a) || a >= b ? a : b;
-  }
+  static double larger(double a, double b) { return std::isnan(a) || a >= b ? a : b; }
 
   template <class F> Status unary(const std::vector<Operand> &operands, RowsType type, Table &result, F f) {
     int64_t size = type.getRowSize();
@@ -352,9 +351,9 @@ private:
         .Case<flow::CastOp>([&](auto) { return apply([](double a) { return a; }); })
         .Case<flow::NegOp>([&](auto) { return apply([](double a) { return -a; }); })
         .Case<flow::AbsOp>([&](auto) { return apply([](double a) { return std::abs(a); }); })
-        .Case<flow::SignOp>([&](auto) {
-          return apply([](double a) { return a > 0 ? 1.0 : a < 0 ? -1.0 : a; });
-        })
+        .Case<flow::SignOp>([&](auto) { return apply([](double a) { return a > 0   ? 1.0
+                                                                           : a < 0 ? -1.0
+                                                                                   : a; }); })
         .Case<flow::FloorOp>([&](auto) { return apply([](double a) { return std::floor(a); }); })
         .Case<flow::ExpOp>([&](auto) { return apply([](double a) { return std::exp(a); }); })
         .Case<flow::LogOp>([&](auto) { return apply([](double a) { return std::log(a); }); })
@@ -364,9 +363,8 @@ private:
         .Case<flow::CosOp>([&](auto) { return apply([](double a) { return std::cos(a); }); })
         .Case<flow::TanhOp>([&](auto) { return apply([](double a) { return std::tanh(a); }); })
         .Case<flow::SigmoidOp>([&](auto) { return apply([](double a) { return 1.0 / (1.0 + std::exp(-a)); }); })
-        .Case<flow::SoftplusOp>([&](auto) {
-          return apply([](double a) { return larger(a, 0.0) + std::log1p(std::exp(-std::abs(a))); });
-        })
+        .Case<flow::SoftplusOp>(
+            [&](auto) { return apply([](double a) { return larger(a, 0.0) + std::log1p(std::exp(-std::abs(a))); }); })
         .Case<flow::ErfOp>([&](auto) { return apply([](double a) { return std::erf(a); }); })
         .Case<flow::ReluOp>([&](auto) { return apply([](double a) { return a > 0 || std::isnan(a) ? a : 0.0; }); })
         .Case<flow::LeakyReluOp>([&](flow::LeakyReluOp leaky) {

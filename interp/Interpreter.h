@@ -23,8 +23,8 @@ int64_t numRows(const Graph &graph, flow::Domain domain);
 
 /// Computes the results of `function` from its arguments, in their order. Every op's result is rounded to its element
 /// type, so that f32 functions show what float32 storage does; sums inside an op are in float64 throughout.
-/// Fails where an argument has the wrong size, where the graph lacks a map that the function uses, or where a table does
-/// not fit in memory.
+/// Fails where an argument has the wrong size, where the graph lacks a map that the function uses, or where a table
+/// does not fit in memory.
 Result<std::vector<Table>> interpret(mlir::func::FuncOp function, const Graph &graph, std::vector<Table> arguments);
 
 }  // namespace hector

@@ -13,8 +13,22 @@
 namespace hector::language {
 
 enum class ExprKind : uint8_t {
-  Name, Integer, Float, String, Boolean, Attribute, Subscript, Slice, Call, Unary, Binary, Compare, Logical, Conditional,
-  Generator, Tuple,
+  Name,
+  Integer,
+  Float,
+  String,
+  Boolean,
+  Attribute,
+  Subscript,
+  Slice,
+  Call,
+  Unary,
+  Binary,
+  Compare,
+  Logical,
+  Conditional,
+  Generator,
+  Tuple,
 };
 
 enum class UnaryOp : uint8_t { Negate, Plus, Not };

@@ -79,8 +79,8 @@ Key keyThrough(Domain from, Map map, const Key &key) {
     type = KeyPart::DestinationType;
   }
   Key seen;
-  for (KeyPart part : {KeyPart::Node, KeyPart::EdgeType, KeyPart::SourceType, KeyPart::DestinationType,
-                       KeyPart::NodeType}) {
+  for (KeyPart part :
+       {KeyPart::Node, KeyPart::EdgeType, KeyPart::SourceType, KeyPart::DestinationType, KeyPart::NodeType}) {
     if (!key.has(part))
       continue;
     // From a relation's own row, the types that it joins are determined by the relation.

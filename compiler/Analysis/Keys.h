@@ -1,8 +1,8 @@
 /// Keys: what a value really depends on.
 ///
-/// A table of the edge domain has one row an edge, but `x[src] · W[etype]` differs only between edges of another source or
-/// another type: its key is {source, etype}. Two rows with equal keys are equal. So an op may be computed at the coarsest
-/// domain that still tells its keys apart, here `src_pair`, and read from there. Worked on three edges
+/// A table of the edge domain has one row an edge, but `x[src] · W[etype]` differs only between edges of another source
+/// or another type: its key is {source, etype}. Two rows with equal keys are equal. So an op may be computed at the
+/// coarsest domain that still tells its keys apart, here `src_pair`, and read from there. Worked on three edges
 ///
 ///   e0: 5→1 type a    e1: 5→2 type a    e2: 5→1 type b
 ///

@@ -55,8 +55,8 @@ const UnaryFunction kUnaryFunctions[] = {
 };
 
 constexpr std::string_view kOtherBuiltins[] = {
-    "concat", "dot_prd", "dot_prod", "float",   "int", "leaky_relu", "leakyrelu", "linear", "max", "mean",
-    "min",    "outer_prod", "pow",   "reshape", "split", "sum",      "transpose", "where",  "range",
+    "concat", "dot_prd",    "dot_prod", "float",   "int",   "leaky_relu", "leakyrelu", "linear", "max",   "mean",
+    "min",    "outer_prod", "pow",      "reshape", "split", "sum",        "transpose", "where",  "range",
 };
 
 /// What users reach for that the language has no word for.
@@ -66,8 +66,10 @@ struct Refusal {
 };
 
 constexpr Refusal kRefusals[] = {
-    {"topk", "choosing the k largest neighbours is not in the language; weigh all of them, for example by edge_softmax"},
-    {"top_k", "choosing the k largest neighbours is not in the language; weigh all of them, for example by edge_softmax"},
+    {"topk",
+     "choosing the k largest neighbours is not in the language; weigh all of them, for example by edge_softmax"},
+    {"top_k",
+     "choosing the k largest neighbours is not in the language; weigh all of them, for example by edge_softmax"},
     {"sort", "rows have no order in the language; combine them by sum, mean, max or min"},
     {"argmax", "indices are not values in the language; max(…) gives the largest value itself"},
     {"argmin", "indices are not values in the language; min(…) gives the smallest value itself"},
@@ -334,10 +336,9 @@ Item Importer::reduceRow(ReduceKind kind, const Item &item, const CallExpr &call
     llvm::SmallVector<int64_t> shape(rows.type().getShape());
     kept[axis] = 1;
     shape.erase(shape.begin() + axis);
-    Item reduced = dense<flow::RowReduceOp>(
-        call.place, {{rows, call.arguments[0]->place}}, shape, elementType,
-        {builder.getNamedAttr("axis", builder.getI64IntegerAttr(axis)),
-         builder.getNamedAttr("kind", flow::ReduceKindAttr::get(&context, kind))});
+    Item reduced = dense<flow::RowReduceOp>(call.place, {{rows, call.arguments[0]->place}}, shape, elementType,
+                                            {builder.getNamedAttr("axis", builder.getI64IntegerAttr(axis)),
+                                             builder.getNamedAttr("kind", flow::ReduceKindAttr::get(&context, kind))});
     if (isPoison(reduced))
       return Poison{};
     rows = std::get<Rows>(reduced);
@@ -352,8 +353,8 @@ std::optional<int64_t> Importer::readAxis(const Expr *expr, int64_t rank, int64_
   if (!axis)
     return std::nullopt;
   if (*axis < -rank || *axis >= rank) {
-    error(expr->place, "axis " + std::to_string(*axis) + " of a row with " + std::to_string(rank) +
-                           (rank == 1 ? " axis" : " axes"))
+    error(expr->place,
+          "axis " + std::to_string(*axis) + " of a row with " + std::to_string(rank) + (rank == 1 ? " axis" : " axes"))
         .suggest("axes are numbered from 0, or from -1 backwards");
     return std::nullopt;
   }
@@ -516,8 +517,7 @@ Item Importer::reduceGenerator(ReduceKind kind, const GeneratorExpr &generator, 
   }
   auto truth = type.withShape({}).withElementType(builder.getI1Type());
   mlir::Value zero = constant(0.0, place);
-  mlir::Value any =
-      createDense(flow::LessOp::getOperationName(), place, {{zero, one}, {kept, Map::Self}}, truth, {});
+  mlir::Value any = createDense(flow::LessOp::getOperationName(), place, {{zero, one}, {kept, Map::Self}}, truth, {});
   result.table = createDense(flow::SelectOp::getOperationName(), place,
                              {{any, Map::Self}, {result.table, Map::Self}, {zero, one}}, type, {});
   return result;
@@ -628,8 +628,7 @@ Item Importer::callConcat(const CallExpr &call) {
     return fail(call.place, "`concat` needs rows to put side by side");
   llvm::SmallVector<int64_t> shape(operands[0].rows.type().getShape());
   if (shape.empty())
-    return fail(operands[0].place, "one number a row has no axis to put others beside",
-                "write `reshape(x, 1)` first");
+    return fail(operands[0].place, "one number a row has no axis to put others beside", "write `reshape(x, 1)` first");
   auto axis = readAxis(axisExpr, shape.size(), shape.size() - 1);
   if (!axis)
     return Poison{};
@@ -671,8 +670,8 @@ Item Importer::callSplit(const CallExpr &call) {
       if (!size)
         return Poison{};
       if (*size < 1 || *size > shape[*axis])
-        return fail(item->place, "a part of size " + std::to_string(*size) + " of an axis of size " +
-                                     std::to_string(shape[*axis]));
+        return fail(item->place,
+                    "a part of size " + std::to_string(*size) + " of an axis of size " + std::to_string(shape[*axis]));
       sizes.push_back(*size);
       total += *size;
     }
@@ -681,8 +680,9 @@ Item Importer::callSplit(const CallExpr &call) {
     if (!parts)
       return Poison{};
     if (*parts < 1 || shape[*axis] % *parts != 0)
-      return fail((*values)[1]->place, "axis " + std::to_string(*axis) + " has size " + std::to_string(shape[*axis]) +
-                                           ", which does not split into " + std::to_string(*parts) + " equal parts",
+      return fail((*values)[1]->place,
+                  "axis " + std::to_string(*axis) + " has size " + std::to_string(shape[*axis]) +
+                      ", which does not split into " + std::to_string(*parts) + " equal parts",
                   "give the sizes: `split(x, [a, b])`");
     sizes.assign(*parts, shape[*axis] / *parts);
     total = shape[*axis];
@@ -735,9 +735,9 @@ Item Importer::callWhere(const CallExpr &call) {
     return fail(call.place, "rows of " + formatRowShape(choice->type().getShape()) + ", " +
                                 formatRowShape(a->type().getShape()) + " and " + formatRowShape(b->type().getShape()) +
                                 " cannot be combined element by element");
-  return dense<flow::SelectOp>(
-      call.place, {{*choice, (*values)[0]->place}, {*a, (*values)[1]->place}, {*b, (*values)[2]->place}}, *shape,
-      elementType);
+  return dense<flow::SelectOp>(call.place,
+                               {{*choice, (*values)[0]->place}, {*a, (*values)[1]->place}, {*b, (*values)[2]->place}},
+                               *shape, elementType);
 }
 
 }  // namespace hector::importer

@@ -225,8 +225,7 @@ std::optional<std::string> Importer::subscriptName(const Expr &index) {
     return std::nullopt;
   if (const Text *text = tryGet<Text>(item))
     return text->value;
-  error(index.place, describe(item) + " cannot name data of a row")
-      .suggest("write a string: n[\"h\"]");
+  error(index.place, describe(item) + " cannot name data of a row").suggest("write a string: n[\"h\"]");
   return std::nullopt;
 }
 
@@ -253,8 +252,8 @@ Item Importer::evaluateSubscript(const SubscriptExpr &expr) {
       return Poison{};
     int64_t size = static_cast<int64_t>(tuple->items.size());
     if (*index < -size || *index >= size)
-      return fail(expr.index->place, "the list has " + std::to_string(size) + " values, and this is number " +
-                                         std::to_string(*index));
+      return fail(expr.index->place,
+                  "the list has " + std::to_string(size) + " values, and this is number " + std::to_string(*index));
     return tuple->items[*index < 0 ? *index + size : *index];
   }
   if (const Input *input = tryGet<Input>(base)) {
@@ -306,8 +305,8 @@ Item Importer::indexRows(Rows rows, const std::vector<const Expr *> &indices, Pl
         *value = std::clamp(*number < 0 ? *number + size : *number, int64_t{0}, size);
       }
       if (begin >= end)
-        return fail(index->place, "the slice is empty; axis " + std::to_string(axis) + " has size " +
-                                      std::to_string(size));
+        return fail(index->place,
+                    "the slice is empty; axis " + std::to_string(axis) + " has size " + std::to_string(size));
     } else {
       Item item = evaluate(*index);
       if (isPoison(item))
@@ -320,8 +319,8 @@ Item Importer::indexRows(Rows rows, const std::vector<const Expr *> &indices, Pl
         return Poison{};
       begin = *number < 0 ? *number + size : *number;
       if (begin < 0 || begin >= size)
-        return fail(index->place, "index " + std::to_string(*number) + " lies outside of axis " +
-                                      std::to_string(axis) + ", which has size " + std::to_string(size));
+        return fail(index->place, "index " + std::to_string(*number) + " lies outside of axis " + std::to_string(axis) +
+                                      ", which has size " + std::to_string(size));
       end = begin + 1;
     }
     llvm::SmallVector<int64_t> part(shape);
@@ -787,8 +786,8 @@ Item Importer::linear(const Item &x, const Item &weights, Place place, Place xPl
     return Poison{};
   llvm::ArrayRef<int64_t> a = rows->type().getShape(), w = matrix->type().getShape();
   if (a.empty() || w.size() < 2)
-    return fail(place, "a linear map takes rows of […, i] and weights of […, i, o], but is given " +
-                           formatRowShape(a) + " and " + formatRowShape(w));
+    return fail(place, "a linear map takes rows of […, i] and weights of […, i, o], but is given " + formatRowShape(a) +
+                           " and " + formatRowShape(w));
   if (a.back() != w[w.size() - 2]) {
     std::string help;
     if (a.back() == w.back())
@@ -819,9 +818,8 @@ Item Importer::transpose(const Rows &rows, Place place) {
   auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
   std::swap(permutation[shape.size() - 1], permutation[shape.size() - 2]);
   std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
-  return dense<flow::TransposeOp>(
-      place, {{rows, place}}, shape, rows.type().getElementType(),
-      {builder.getNamedAttr("permutation", builder.getDenseI64ArrayAttr(permutation))});
+  return dense<flow::TransposeOp>(place, {{rows, place}}, shape, rows.type().getElementType(),
+                                  {builder.getNamedAttr("permutation", builder.getDenseI64ArrayAttr(permutation))});
 }
 
 }  // namespace hector::importer

@@ -91,8 +91,9 @@ std::optional<Iteration> Importer::readIterator(const Expr &expr) {
   const auto *call = as<CallExpr>(expr);
   auto refuse = [&](Place place, std::string message) {
     error(place, std::move(message))
-        .suggest("loop over g.nodes(), g.edges(), n.incoming_edges(), n.outgoing_edges(), n.incoming_types(), p.edges() "
-                 "or range(K)");
+        .suggest(
+            "loop over g.nodes(), g.edges(), n.incoming_edges(), n.outgoing_edges(), n.incoming_types(), p.edges() "
+            "or range(K)");
     return std::nullopt;
   };
   if (!call) {
@@ -130,7 +131,8 @@ std::optional<Iteration> Importer::readIterator(const Expr &expr) {
     for (int64_t k = values[0]; values[2] > 0 ? k < values[1] : k > values[1]; k += values[2]) {
       iteration.numbers.push_back(k);
       if (static_cast<int64_t>(iteration.numbers.size()) > kMaxUnrolled) {
-        error(expr.place, "range() is unrolled, and this one has more than " + std::to_string(kMaxUnrolled) + " rounds");
+        error(expr.place,
+              "range() is unrolled, and this one has more than " + std::to_string(kMaxUnrolled) + " rounds");
         return std::nullopt;
       }
     }
@@ -257,7 +259,8 @@ Item Importer::readTable(const Element &element, const std::string &name, Place 
     std::vector<std::string_view> names;
     for (const auto &[key, slot] : tables) {
       if (key.second == name) {
-        error(place, "\"" + name + "\" is kept for each " + std::string(userName(key.first)) + ", not for each " + owner)
+        error(place,
+              "\"" + name + "\" is kept for each " + std::string(userName(key.first)) + ", not for each " + owner)
             .note(slot.place, "it is assigned here");
         return Poison{};
       }
@@ -316,7 +319,8 @@ void Importer::writeTable(const Element &element, const std::string &name, Item 
   if (own.map != Map::Self || own.frame != current) {
     error(place, "many rows of this loop would write the same " + std::string(userName(element.domain)) + "'s \"" +
                      name + "\"; the last would win")
-        .suggest("combine them: `+=`, or `" + std::string(place.text().substr(0, 40)) + " = max(…, …)`, or sum(… for …)");
+        .suggest("combine them: `+=`, or `" + std::string(place.text().substr(0, 40)) +
+                 " = max(…, …)`, or sum(… for …)");
     return;
   }
   if (signature.findInput(name) && domainOf(signature.findInput(name)->home) == element.domain) {
@@ -535,8 +539,8 @@ void Importer::accumulateLocal(const std::string &name, ReduceKind kind, bool ne
   Slot start = slot;
   if (const Rows *rows = tryGet<Rows>(slot.item)) {
     // Express the start as read from the rows of `home`.
-    std::optional<Map> up = rows->frame == kNoFrame ? std::optional(home == kNoFrame ? Map::Self : Map::One)
-                                                    : pathUp(home, rows->frame);
+    std::optional<Map> up =
+        rows->frame == kNoFrame ? std::optional(home == kNoFrame ? Map::Self : Map::One) : pathUp(home, rows->frame);
     auto map = up ? flow::compose(domain, *up, rows->frame == kNoFrame ? Map::Self : rows->map) : std::nullopt;
     if (!map) {
       error(place, "`" + name + "` cannot be accumulated here");

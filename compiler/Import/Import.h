@@ -11,12 +11,12 @@
 
 namespace hector {
 
-/// Compiles the model that `signature` names, with sizes and attributes from `binding`, into a module with one function:
-/// an argument an input and a result a returned table, each carrying its name as `flow.name`. Numbers are computed in
-/// `elementType`. Null, with errors recorded, where the model is wrong.
+/// Compiles the model that `signature` names, with sizes and attributes from `binding`, into a module with one
+/// function: an argument an input and a result a returned table, each carrying its name as `flow.name`. Numbers are
+/// computed in `elementType`. Null, with errors recorded, where the model is wrong.
 ///
-/// Loops become ops on whole tables, so two ways to write the same layer give the same ops; they are put in the order in
-/// which the results need them, equal ones once, unused ones not at all.
+/// Loops become ops on whole tables, so two ways to write the same layer give the same ops; they are put in the order
+/// in which the results need them, equal ones once, unused ones not at all.
 mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context, const language::Module &module,
                                               const language::Signature &signature, const language::Binding &binding,
                                               mlir::FloatType elementType, language::Diagnostics &diagnostics);

@@ -5,8 +5,8 @@
 #include "compiler/Import/Import.h"
 #include "compiler/Import/Items.h"
 
-#include <llvm/ADT/SmallVector.h>
 #include <llvm/ADT/STLFunctionalExtras.h>
+#include <llvm/ADT/SmallVector.h>
 #include <mlir/IR/Builders.h>
 
 #include <map>

@@ -85,19 +85,19 @@ struct Frame {
 
 /// A name's current version: a local variable, or a table such as `n["h"]`.
 ///
-/// Statements in a loop run for all rows at once, so what Python would do row after row must not be visible: a sum is not
-/// read while it grows, and rows of other iterations are not read while the loop writes them. The fields below `place`
-/// are what is needed to notice.
+/// Statements in a loop run for all rows at once, so what Python would do row after row must not be visible: a sum is
+/// not read while it grows, and rows of other iterations are not read while the loop writes them. The fields below
+/// `place` are what is needed to notice.
 struct Slot {
   Item item;  // of a table: `map` of Rows starts at the table's own rows, `frame` is unused
   language::Place place;
   int boundIn = kNoFrame;     // the innermost loop at the last assignment
   int growsUntil = kNoFrame;  // the loop that accumulates into it; readable once that is closed
   flow::ReduceKind growsBy = flow::ReduceKind::Sum;
-  std::vector<int> readIn;    // loops that read this version
+  std::vector<int> readIn;  // loops that read this version
   // Tables only.
-  int writtenIn = kNoFrame;               // the outermost loop that wrote it
-  std::optional<flow::Map> path;          // from its row to that loop's row; nothing: rows of any iteration
+  int writtenIn = kNoFrame;       // the outermost loop that wrote it
+  std::optional<flow::Map> path;  // from its row to that loop's row; nothing: rows of any iteration
   struct Read {
     int loop;
     std::optional<flow::Map> path;

@@ -53,8 +53,8 @@ std::string_view userName(Domain domain) {
   return "";
 }
 
-Importer::Importer(mlir::MLIRContext &context, const Module &module, const Signature &signature,
-                   const Binding &binding, mlir::FloatType elementType, Diagnostics &diagnostics)
+Importer::Importer(mlir::MLIRContext &context, const Module &module, const Signature &signature, const Binding &binding,
+                   mlir::FloatType elementType, Diagnostics &diagnostics)
     : context(context), module(module), signature(signature), binding(binding), elementType(elementType),
       diagnostics(diagnostics), builder(&context) {
   for (const StmtPtr &statement : module.body)
@@ -296,8 +296,7 @@ void Importer::runAugment(const AugmentStmt &statement) {
   }
   if (isOuterTarget(target)) {
     if (statement.op == BinaryOp::Add || statement.op == BinaryOp::Subtract)
-      return accumulate(ReduceKind::Sum, statement.op == BinaryOp::Subtract, target, *statement.value,
-                        statement.place);
+      return accumulate(ReduceKind::Sum, statement.op == BinaryOp::Subtract, target, *statement.value, statement.place);
     error(statement.place, "`" + std::string(spelling(statement.op)) + "=` cannot combine the rows of a loop")
         .suggest("rows are combined by `+=`, `-=`, max(…) or min(…); a product is exp(sum(log(…)))");
     return;
@@ -478,8 +477,8 @@ std::optional<Importer::Result> Importer::resolveResult(const Expr &expr) {
   }
   if (variable && key && !slot) {
     error(expr.place, "`" + variable->name + "` is no loop variable of this model")
-        .suggest("return what a loop has kept, by the loop's variable: after `for n in g.nodes():`, n[\"" +
-                 key->value + "\"]");
+        .suggest("return what a loop has kept, by the loop's variable: after `for n in g.nodes():`, n[\"" + key->value +
+                 "\"]");
     return std::nullopt;
   }
   error(expr.place, "`" + std::string(expr.place.text().substr(0, 60)) + "` is no table and cannot be returned")
@@ -608,8 +607,7 @@ mlir::OwningOpRef<mlir::ModuleOp> Importer::run() {
       value = createDense(flow::CastOp::getOperationName(), result.place, {{value, map}}, element, {});
     } else if (rows.type().getDomain() != result.domain) {
       Map map = rows.type().getDomain() == Domain::One ? Map::One : rows.map;
-      value = builder.create<flow::SpreadOp>(location(result.place), type, value,
-                                             flow::MapAttr::get(&context, map));
+      value = builder.create<flow::SpreadOp>(location(result.place), type, value, flow::MapAttr::get(&context, map));
     }
     values.push_back(value);
     resultTypes.push_back(value.getType());

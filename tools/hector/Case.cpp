@@ -109,8 +109,8 @@ static Result<Case> bindCase(TensorFile file, const language::Signature &signatu
       const InputDecl &input = signature.inputs[i];
       std::span<const int64_t> shape = tensors[i]->shape;
       bool undecided = false;
-      if (auto wrong = language::bindShape(input, input.home == Home::Shared ? shape : shape.subspan(1), binding,
-                                           undecided))
+      if (auto wrong =
+              language::bindShape(input, input.home == Home::Shared ? shape : shape.subspan(1), binding, undecided))
         return Status::invalid(*wrong);
       if (undecided)
         open = &input;

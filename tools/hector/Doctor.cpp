@@ -59,8 +59,9 @@ int doctorCommand() {
   long long mebibytes = static_cast<long long>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE) / (1 << 20);
   std::printf("hector %s\n\nmachine\n", HECTOR_VERSION);
   line("", "system", std::string(system.sysname) + " " + system.release + " " + system.machine);
-  line("", "processor", procValue("/proc/cpuinfo", "model name") + ", " +
-                            std::to_string(std::thread::hardware_concurrency()) + " threads");
+  line("", "processor",
+       procValue("/proc/cpuinfo", "model name") + ", " + std::to_string(std::thread::hardware_concurrency()) +
+           " threads");
   line("", "memory", std::to_string(mebibytes) + " MiB");
 
   std::printf("\nfound\n");
@@ -77,7 +78,8 @@ int doctorCommand() {
        driver.empty() ? "no libcuda; it comes with NVIDIA's driver, on machines that have such a GPU" : driver);
   line(nvrtc.empty() ? "-" : "ok", "NVRTC",
        nvrtc.empty() ? "no libnvrtc; it comes with the CUDA toolkit (package cuda-nvrtc)" : nvrtc);
-  line(serd.empty() ? "-" : "ok", "serd", serd.empty() ? "no libserd, which reads Turtle; apt-get install libserd-0-0" : serd);
+  line(serd.empty() ? "-" : "ok", "serd",
+       serd.empty() ? "no libserd, which reads Turtle; apt-get install libserd-0-0" : serd);
 
   std::printf("\nbackends\n");
   line("ok", "interp", "float64, slow, the judge of the others");

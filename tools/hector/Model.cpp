@@ -76,8 +76,9 @@ Result<mlir::OwningOpRef<mlir::ModuleOp>> compileToFlow(mlir::MLIRContext &conte
   if (!diagnostics.empty())
     return Status::invalid(diagnostics.render());
   if (!module)
-    return Status::failed("error: `" + model.source->name() +
-                          "` compiled to IR that does not verify; this is a bug of Hector. Please report it with the model");
+    return Status::failed(
+        "error: `" + model.source->name() +
+        "` compiled to IR that does not verify; this is a bug of Hector. Please report it with the model");
   return module;
 }
 

@@ -55,8 +55,7 @@ int main(int argc, char **argv) {
   compileApp->add_option("-o,--out", compile.outPath, "A file instead of standard output")->type_name("FILE");
   compileApp->footer("Example:\n  hector compile models/rgcn.hec --size d_in=64 --size d_out=64 --emit flow");
 
-  CLI::App *doctorApp =
-      app.add_subcommand("doctor", "Says what this machine has and which backends would work");
+  CLI::App *doctorApp = app.add_subcommand("doctor", "Says what this machine has and which backends would work");
   doctorApp->footer("Example:\n  hector doctor");
 
   try {

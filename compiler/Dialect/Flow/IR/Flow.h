@@ -1,6 +1,9 @@
 /// The flow dialect: tables that know what their rows stand for, and the ops on them.
 #pragma once
 
+#include "compiler/Dialect/Flow/IR/FlowDialect.h.inc"
+#include "compiler/Dialect/Flow/IR/FlowEnums.h.inc"
+
 #include <mlir/Bytecode/BytecodeOpInterface.h>
 #include <mlir/IR/BuiltinTypes.h>
 #include <mlir/IR/Dialect.h>
@@ -9,9 +12,6 @@
 #include <mlir/Interfaces/SideEffectInterfaces.h>
 
 #include <optional>
-
-#include "compiler/Dialect/Flow/IR/FlowDialect.h.inc"
-#include "compiler/Dialect/Flow/IR/FlowEnums.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "compiler/Dialect/Flow/IR/FlowAttrs.h.inc"

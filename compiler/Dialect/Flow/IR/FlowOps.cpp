@@ -81,8 +81,7 @@ ParseResult hector::flow::detail::parseDense(OpAsmParser &parser, OperationState
   };
   if (parser.parseCommaSeparatedList(parseOperand) || parser.parseOptionalAttrDict(state.attributes) ||
       parser.parseColon() || parser.parseCommaSeparatedList(parseRowsType) || parser.parseArrow() ||
-      parser.parseCustomTypeWithFallback(result) ||
-      parser.resolveOperands(operands, types, location, state.operands))
+      parser.parseCustomTypeWithFallback(result) || parser.resolveOperands(operands, types, location, state.operands))
     return failure();
   state.addAttribute("maps", parser.getBuilder().getArrayAttr(maps));
   state.addTypes(result);
@@ -125,8 +124,8 @@ LogicalResult hector::flow::detail::verifyDense(Operation *op) {
                                << stringifyDomain(*target) << ", but the operand has domain "
                                << stringifyDomain(operand.getDomain());
     if (operand.getResidency() != result.getResidency())  // (D3)
-      return op->emitOpError() << "has its result on " << stringifyResidency(result.getResidency())
-                               << ", but operand " << i << " on " << stringifyResidency(operand.getResidency());
+      return op->emitOpError() << "has its result on " << stringifyResidency(result.getResidency()) << ", but operand "
+                               << i << " on " << stringifyResidency(operand.getResidency());
   }
   return success();
 }
@@ -207,8 +206,8 @@ static LogicalResult verifyLogical(DenseOp op) {
 }
 
 #define HECTOR_VERIFY(check, op)                                                                                       \
-  LogicalResult op::verify() {                                                                                \
-    return check(cast<DenseOp>(getOperation()));                                                                                              \
+  LogicalResult op::verify() {                                                                                         \
+    return check(cast<DenseOp>(getOperation()));                                                                       \
   }
 
 HECTOR_VERIFY(verifyBinary, AddOp)
@@ -367,7 +366,8 @@ LogicalResult TransposeOp::verify() {
   SmallVector<bool> seen(shape.size(), false);
   for (int64_t axis : permutation) {
     if (axis < 0 || axis >= static_cast<int64_t>(shape.size()) || seen[axis])  // (C1)
-      return emitOpError() << "names axis " << axis << " twice or beyond the " << shape.size() << " axes of its operand";
+      return emitOpError() << "names axis " << axis << " twice or beyond the " << shape.size()
+                           << " axes of its operand";
     seen[axis] = true;
   }
   if (permutation.size() != shape.size())  // (C1)
