@@ -1,5 +1,6 @@
 #include "compiler/Pipelines/Pipelines.h"
 
+#include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "language/Diagnostics.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -28,7 +29,8 @@ constexpr std::string_view kDefault[] = {"simplify"};
 
 }  // namespace
 
-std::optional<std::string> buildPipeline(mlir::PassManager &manager, const std::string &text) {
+/// Adds the passes of one list.
+static std::optional<std::string> addPasses(mlir::PassManager &manager, const std::string &text) {
   if (text == "none")
     return std::nullopt;
   llvm::SmallVector<llvm::StringRef> names;
@@ -55,6 +57,15 @@ std::optional<std::string> buildPipeline(mlir::PassManager &manager, const std::
                          : "did you mean `" + std::string(near) + "`?");
   }
   return std::nullopt;
+}
+
+std::optional<std::string> buildPipeline(mlir::PassManager &manager, const std::string &text, bool differentiate) {
+  // What makes the forward pass smaller comes first: there is then less to differentiate.
+  auto wrong = addPasses(manager, text);
+  if (wrong || !differentiate)
+    return wrong;
+  manager.addNestedPass<mlir::func::FuncOp>(flow::createDifferentiatePass());
+  return addPasses(manager, text);
 }
 
 }  // namespace hector

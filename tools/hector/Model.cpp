@@ -82,9 +82,9 @@ Result<mlir::OwningOpRef<mlir::ModuleOp>> compileToFlow(mlir::MLIRContext &conte
   return module;
 }
 
-Status runPasses(mlir::ModuleOp module, const std::string &passes) {
+Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad) {
   mlir::PassManager manager(module.getContext());
-  if (auto wrong = buildPipeline(manager, passes))
+  if (auto wrong = buildPipeline(manager, passes, grad))
     return Status::invalid("error: " + *wrong);
   if (mlir::failed(manager.run(module)))
     return Status::failed("error: a pass failed; run with --passes none and report the model");

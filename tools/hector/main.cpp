@@ -37,6 +37,7 @@ int main(int argc, char **argv) {
   runApp->add_option("--backend", run.backend, "interp, cpu or cuda; by default the fastest that this build has")
       ->check(CLI::IsMember({"interp", "cpu", "cuda"}))
       ->type_name("NAME");
+  runApp->add_flag("--grad", run.grad, "Also reads grad.RESULT and writes grad.INPUT for every input");
   runApp->add_option("--passes", run.passes, "none, default, or names separated by commas")
       ->capture_default_str()
       ->type_name("LIST");
@@ -49,6 +50,7 @@ int main(int argc, char **argv) {
       ->required()
       ->check(CLI::IsMember({"flow"}))
       ->type_name("FORM");
+  compileApp->add_flag("--grad", compile.grad, "Derives the gradients of all inputs");
   compileApp->add_option("--passes", compile.passes, "none, default, or names separated by commas")
       ->capture_default_str()
       ->type_name("LIST");

@@ -66,6 +66,10 @@ OpFoldResult MulOp::fold(FoldAdaptor adaptor) {
   return foldConstants(op, adaptor.getOperands(), [](double a, double b) { return a * b; });
 }
 
+OpFoldResult ChainOp::fold(FoldAdaptor adaptor) {
+  return number(adaptor.getRhs()) == 1.0 ? asIs(cast<DenseOp>(getOperation()), 0) : OpFoldResult();  // g · 1
+}
+
 OpFoldResult DivOp::fold(FoldAdaptor adaptor) {
   auto op = cast<DenseOp>(getOperation());
   if (number(adaptor.getRhs()) == 1.0)  // x / 1
