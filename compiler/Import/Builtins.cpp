@@ -452,7 +452,8 @@ Item Importer::reduceGenerator(ReduceKind kind, const GeneratorExpr &generator, 
   if (body && isFine) {
     Rows rows = *body;
     if (!isKept) {
-      rows = Rows{constant(0.0, place), kNoFrame, Map::Self};
+      Rows zero{constant(0.0, place), kNoFrame, Map::Self};
+      rows = std::get<Rows>(dense<flow::ExpandOp>(place, {{zero, place}}, rows.type().getShape(), elementType));
     } else if (condition) {
       // A row that is left out must not count: 0 in a sum, the far end of the scale for max and min.
       double neutral = kind == ReduceKind::Max ? -INFINITY : kind == ReduceKind::Min ? INFINITY : 0.0;
@@ -719,8 +720,24 @@ Item Importer::callWhere(const CallExpr &call) {
   Item condition = evaluate(*(*values)[0]), then = evaluate(*(*values)[1]), otherwise = evaluate(*(*values)[2]);
   if (isPoison(condition) || isPoison(then) || isPoison(otherwise))
     return Poison{};
-  if (const Truth *truth = tryGet<Truth>(condition))
-    return truth->value ? then : otherwise;
+  if (const Truth *truth = tryGet<Truth>(condition)) {
+    const Item &chosen = truth->value ? then : otherwise;
+    if (tryGet<Number>(then) && tryGet<Number>(otherwise))
+      return chosen;
+    // The result has the common shape, whichever side is chosen.
+    auto a = toNumbers(then, (*values)[1]->place), b = toNumbers(otherwise, (*values)[2]->place);
+    auto shape = a && b ? flow::commonShape(a->type().getShape(), b->type().getShape()) : std::nullopt;
+    if (shape) {
+      const Rows &rows = truth->value ? *a : *b;
+      if (rows.type().getShape() == llvm::ArrayRef(*shape))
+        return rows;
+      return dense<flow::ExpandOp>(call.place, {{rows, call.place}}, *shape, elementType);
+    }
+    return a && b ? fail(call.place, "rows of " + formatRowShape(a->type().getShape()) + " and of " +
+                                         formatRowShape(b->type().getShape()) +
+                                         " cannot be combined element by element")
+                  : Item(Poison{});
+  }
   const Rows *choice = tryGet<Rows>(condition);
   if (!choice || !choice->type().isBool())
     return fail((*values)[0]->place, "where(…) chooses by a comparison, not by " + describe(condition),

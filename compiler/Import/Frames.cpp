@@ -424,11 +424,10 @@ Item Importer::grow(const Slot &slot, Domain domain, ReduceKind kind, bool negat
     llvm::StringRef op = negate ? flow::SubOp::getOperationName() : flow::AddOp::getOperationName();
     return Rows{createDense(op, place, {start, {sum, Map::Self}}, resultType, {}), kNoFrame, Map::Self};
   }
-  if (llvm::ArrayRef(*shape) != type.getShape()) {
-    error(place, "rows of " + formatRowShape(type.getShape()) + " are accumulated into rows of " +
-                     formatRowShape(startType.getShape()))
-        .note(slot.place, "it starts here");
-    return Poison{};
+  if (resultType != type) {  // one number a row, say, that is to be compared with each of several
+    auto wide = mlir::cast<flow::RowsType>(fine.getType()).withShape(*shape);
+    fine = createDense(flow::ExpandOp::getOperationName(), place, {{fine, Map::Self}}, wide, {});
+    type = resultType;
   }
   mlir::Value init = createDense(flow::ExpandOp::getOperationName(), place, {start}, type, {});
   mlir::Value top = builder.create<flow::ReduceOp>(location(place), type, kindAttr, fine, init, viaAttr);

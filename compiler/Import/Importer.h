@@ -9,6 +9,7 @@
 #include <llvm/ADT/SmallVector.h>
 #include <mlir/IR/Builders.h>
 
+#include <deque>
 #include <map>
 #include <string>
 
@@ -165,7 +166,7 @@ private:
   std::vector<Frame> frames;
   int current = kNoFrame;   // the innermost loop
   int loopRoot = kNoFrame;  // the outermost loop of the statement at hand
-  std::vector<Scope> scopes;
+  std::deque<Scope> scopes;  // references to scopes stay valid while calls come and go
   std::map<std::pair<flow::Domain, std::string>, Slot> tables;
   std::vector<Result> results;
   bool hasResults = false;

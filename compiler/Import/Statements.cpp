@@ -125,11 +125,13 @@ mlir::Location Importer::location(Place place) {
 
 void Importer::runBlock(const Block &block) {
   for (const StmtPtr &statement : block) {
-    if (scopes.back().hasReturned) {
-      error(statement->place, "nothing runs after `return`").suggest("make `return` the last statement");
-      return;
-    }
     runStatement(*statement);
+    if (!scopes.back().hasReturned)
+      continue;
+    // After `if c: return a`, the rest is the other branch.
+    if (statement->kind == StmtKind::Return && statement != block.back())
+      error((&statement)[1]->place, "nothing runs after `return`").suggest("make `return` the last statement");
+    return;
   }
 }
 

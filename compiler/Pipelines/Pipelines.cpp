@@ -29,6 +29,13 @@ constexpr std::string_view kDefault[] = {"simplify"};
 
 }  // namespace
 
+std::vector<std::string_view> passNames() {
+  std::vector<std::string_view> names;
+  for (const NamedPass &pass : kPasses)
+    names.push_back(pass.name);
+  return names;
+}
+
 /// Adds the passes of one list.
 static std::optional<std::string> addPasses(mlir::PassManager &manager, const std::string &text) {
   if (text == "none")

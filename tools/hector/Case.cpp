@@ -67,7 +67,7 @@ static int64_t countOf(const Graph &graph, Home home) {
   return 1;
 }
 
-static Result<Case> bindCase(TensorFile file, const language::Signature &signature, language::Binding &binding) {
+Result<Case> bindCase(TensorFile file, const language::Signature &signature, language::Binding &binding) {
   std::vector<const Tensor *> tensors;
   int64_t relations = -1, nodes = -1;
   std::string relationsFrom;

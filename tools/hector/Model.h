@@ -1,7 +1,7 @@
 /// A model file read, parsed and bound.
 #pragma once
 
-#include "Commands.h"
+#include "tools/hector/Commands.h"
 #include "language/Parser.h"
 #include "language/Signature.h"
 #include "runtime/base/Status.h"
