@@ -142,7 +142,7 @@ int check(const std::string &casePath, const std::string &outPath) {
     return report(Status::invalid(outPath + ": there is no tensor `out` of the expected shape"));
   std::vector<double> actual = out->toDoubles();
 
-  std::printf("  %-12s %8s   %-28s %-28s\n", "node", "in-edges", "hector: out[0..2]", "plain loops: out[0..2]");
+  std::printf("  %-12s %8s   %-28s %s\n", "node", "in-edges", "hector: out[0..2]", "plain loops: out[0..2]");
   const EdgeIndex &incoming = graph->incoming();
   for (size_t t = 0; t < std::size(kNodeTypes); ++t)
     for (int64_t k : {int64_t{0}, kNodeTypes[t].count - 1}) {

@@ -1,23 +1,19 @@
-"""How lit finds and runs the FileCheck tests: files ending in .mlir or .test, in any folder called `test`."""
+"""How lit finds and runs the FileCheck tests: files ending in .mlir or .test.
+
+Not called lit.cfg.py, which lit would take for a suite of this folder alone.
+"""
 
 import os
 
 import lit.formats
 
 
-class TestFolders(lit.formats.ShTest):
-    """Tests lie beside what they test, so the suite is the whole tree; only folders called `test` hold any."""
-
-    def getTestsForPath(self, suite, path_in_suite, lit_config, local_config):
-        if "test" in path_in_suite[:-1]:
-            yield from super().getTestsForPath(suite, path_in_suite, lit_config, local_config)
-
-
 # config.hector_source, config.hector_build and config.llvm_tools come from lit.site.cfg.py in the build folder.
 config.name = "hector"
-config.test_format = TestFolders(execute_external=False)
+config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["build", ".git", "Inputs"]
+# Tests lie beside what they test, in folders called `test`, so the suite is the whole tree.
+config.excludes = ["bench", "build", ".git", "Inputs"]
 config.test_source_root = config.hector_source
 config.test_exec_root = os.path.join(config.hector_build, "lit")
 
