@@ -7,7 +7,6 @@ import os
 
 import lit.formats
 
-
 # config.hector_source, config.hector_build and config.llvm_tools come from lit.site.cfg.py in the build folder.
 config.name = "hector"
 config.test_format = lit.formats.ShTest(execute_external=False)
@@ -30,3 +29,6 @@ for name in ("data", "golden"):
         config.available_features.add(name)
     else:
         lit_config.note("../shared/%s is absent: tests that need it are skipped" % name)
+# lit puts %s, %t and their kin into commands as they are; where the repository's path has a blank they need quotes.
+if " " in config.hector_source + config.hector_build:
+    config.substitutions.append((r'(?<!")%([stSTp])(?![a-zA-Z:{])', r'"%\1"'))
