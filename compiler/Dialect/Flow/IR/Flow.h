@@ -1,9 +1,6 @@
 /// The flow dialect: tables that know what their rows stand for, and the ops on them.
 #pragma once
 
-#include "compiler/Dialect/Flow/IR/FlowDialect.h.inc"
-#include "compiler/Dialect/Flow/IR/FlowEnums.h.inc"
-
 #include <mlir/Bytecode/BytecodeOpInterface.h>
 #include <mlir/IR/BuiltinTypes.h>
 #include <mlir/IR/Dialect.h>
@@ -12,6 +9,11 @@
 #include <mlir/Interfaces/SideEffectInterfaces.h>
 
 #include <optional>
+
+// clang-format off: generated code needs what is included above.
+#include "compiler/Dialect/Flow/IR/FlowEnums.h.inc"
+#include "compiler/Dialect/Flow/IR/FlowDialect.h.inc"
+// clang-format on
 
 #define GET_ATTRDEF_CLASSES
 #include "compiler/Dialect/Flow/IR/FlowAttrs.h.inc"
