@@ -43,6 +43,8 @@ std::optional<std::string> buildPipeline(mlir::PassManager &manager, const std::
       pass->add(manager);
       continue;
     }
+    if (name == "none" || name == "default")
+      return "`" + name.str() + "` stands alone in --passes, but is given in the list `" + text + "`";
     std::vector<std::string_view> known = {"none", "default"};
     std::string list;
     for (const NamedPass &candidate : kPasses) {
