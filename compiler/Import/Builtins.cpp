@@ -98,14 +98,22 @@ std::vector<std::string_view> Importer::functionNames() const {
 
 Item Importer::evaluateCall(const CallExpr &expr) {
   if (const auto *method = as<AttributeExpr>(expr.callee)) {
+    if (const auto *module = as<NameExpr>(method->base);
+        module && !findLocal(module->name) && !signature.findInput(module->name)) {
+      for (std::string_view name : {"torch", "F", "nn", "np", "numpy", "math", "dgl", "fn", "tf", "jnp", "jax"})
+        if (module->name == name)
+          return fail(method->place, "there are no modules in the language, so no `" + module->name + "`",
+                      "built-in functions have bare names: `" + method->name + "(…)`");
+    }
     Item base = evaluate(*method->base);
     if (isPoison(base))
       return Poison{};
     if (tryGet<Element>(base) || tryGet<WholeGraph>(base))
       return fail(expr.place, "`" + std::string(expr.place.text().substr(0, 60)) + "` can only be looped over",
                   "write `for e in " + std::string(expr.place.text().substr(0, 60)) + ":`, or sum(… for e in …)");
-    return fail(method->namePlace, describe(base) + " has no method `" + method->name + "`",
-                "functions are written before their argument: `" + method->name + "(x)`");
+    return fail(method->namePlace, "values have no methods, so no `." + method->name + "(…)`",
+                "functions are written before their argument: `" + method->name + "(" +
+                    std::string(method->base->place.text().substr(0, 40)) + ")`");
   }
   const auto *callee = as<NameExpr>(expr.callee);
   if (!callee)
@@ -138,7 +146,8 @@ std::optional<std::vector<const Expr *>> Importer::arguments(const CallExpr &cal
   std::string function(call.callee->place.text());
   std::vector<const Expr *> values(names.size(), nullptr);
   if (call.arguments.size() > names.size()) {
-    error(call.place, "`" + function + "` takes at most " + std::to_string(names.size()) + " arguments, but is given " +
+    error(call.place, "`" + function + "` takes at most " + std::to_string(names.size()) +
+                          (names.size() == 1 ? " argument" : " arguments") + ", but is given " +
                           std::to_string(call.arguments.size()));
     return std::nullopt;
   }
@@ -588,7 +597,7 @@ Item Importer::callReshape(const CallExpr &call) {
   if (open ? total % known != 0 : total != known) {
     std::string wanted = open ? "a multiple of " + std::to_string(known) : std::to_string(known);
     return fail(call.place, "rows of " + formatRowShape(rows->type().getShape()) + " have " + std::to_string(total) +
-                                " numbers, but the sizes ask for " + wanted);
+                                " numbers, but the new shape " + formatRowShape(shape) + " has " + wanted);
   }
   return reshape(*rows, shape, call.place);
 }

@@ -12,6 +12,7 @@ using flow::ReduceKind;
 using language::as;
 using language::AttributeExpr;
 using language::CallExpr;
+using language::Diagnostic;
 using language::NameExpr;
 
 //===- Loops -----------------------------------------------------------------------------------------------------===//
@@ -78,6 +79,10 @@ std::optional<Map> Importer::mapFromHere(int frame, Map map, Place place) {
     error(place, "this belongs to a loop that has ended")
         .note(loop.place, "it was computed for each " + std::string(userName(loop.domain)) + " of this loop")
         .suggest("keep it as " + (loop.variable.empty() ? "e" : loop.variable) + "[\"name\"] to use it later");
+  } else if (int root = rootOf(current); root != rootOf(frame) && !frames[root].variable.empty()) {
+    error(place, "this depends on " + variable + ", but the loop around it is over the whole graph: every pair of rows")
+        .note(loop.place, variable + " is the " + std::string(userName(loop.domain)) + " of this loop")
+        .suggest("loop over the edges of a node instead, as in `for e in n.incoming_edges()`");
   } else {
     error(place, "this depends on " + variable + ", which this loop cannot see")
         .note(loop.place, variable + " is the " + std::string(userName(loop.domain)) + " of this loop")
@@ -248,7 +253,7 @@ static std::string shown(Domain domain, const std::string &name) {
 Item Importer::readTable(const Element &element, const std::string &name, Place place) {
   auto found = tables.find({element.domain, name});
   if (found == tables.end()) {
-    if (!mapFromHere(element.frame, element.map, place))
+    if (lostTables.count(name) || !mapFromHere(element.frame, element.map, place))
       return Poison{};
     std::string owner(userName(element.domain));
     if (const language::InputDecl *input = signature.findInput(name)) {
@@ -259,9 +264,14 @@ Item Importer::readTable(const Element &element, const std::string &name, Place 
     std::vector<std::string_view> names;
     for (const auto &[key, slot] : tables) {
       if (key.second == name) {
-        error(place,
-              "\"" + name + "\" is kept for each " + std::string(userName(key.first)) + ", not for each " + owner)
-            .note(slot.place, "it is assigned here");
+        Diagnostic &diagnostic = error(place, "\"" + name + "\" is kept for each " + std::string(userName(key.first)) +
+                                                  ", not for each " + owner);
+        diagnostic.note(slot.place, "it is assigned here");
+        std::string quoted = "[\"" + name + "\"]";
+        if (key.first == Domain::Edge && element.domain == Domain::Node && !scopes.back().isPrelude)
+          diagnostic.suggest("combine it over the node's edges: sum(e" + quoted + " for e in n.incoming_edges())");
+        else if (key.first == Domain::Node && element.domain == Domain::Edge && !scopes.back().isPrelude)
+          diagnostic.suggest("an edge has two nodes: write e.src" + quoted + " or e.dst" + quoted);
         return Poison{};
       }
       if (key.first == element.domain)
@@ -309,25 +319,25 @@ Item Importer::readTable(const Element &element, const std::string &name, Place 
   return Rows{rows->table, element.frame, *map};
 }
 
-void Importer::writeTable(const Element &element, const std::string &name, Item value, Place place) {
+bool Importer::writeTable(const Element &element, const std::string &name, Item value, Place place) {
   Element own = normalise(element);
   std::string who = shown(element.domain, name);
   if (!frames[own.frame].isOpen) {
     mapFromHere(own.frame, own.map, place);
-    return;
+    return false;
   }
   if (own.map != Map::Self || own.frame != current) {
     error(place, "many rows of this loop would write the same " + std::string(userName(element.domain)) + "'s \"" +
                      name + "\"; the last would win")
         .suggest("combine them: `+=`, or `" + std::string(place.text().substr(0, 40)) +
                  " = max(…, …)`, or sum(… for …)");
-    return;
+    return false;
   }
   if (signature.findInput(name) && domainOf(signature.findInput(name)->home) == element.domain) {
     error(place, "`" + name + "` is an input of each " + std::string(userName(element.domain)) +
                      "; produced data needs another name")
         .note(signature.findInput(name)->place, "the input is declared here");
-    return;
+    return false;
   }
   auto path = pathUp(own.frame, loopRoot);
   auto found = tables.find({element.domain, name});
@@ -335,18 +345,18 @@ void Importer::writeTable(const Element &element, const std::string &name, Item 
     Slot &slot = found->second;
     if (slot.growsUntil != kNoFrame && frames[slot.growsUntil].isOpen) {
       error(place, who + " is overwritten while this loop still adds to it").note(slot.place, "it is accumulated here");
-      return;
+      return false;
     }
     for (const Slot::Read &read : slot.reads) {
       if (read.loop == loopRoot && read.path != path) {
         error(place, who + " is written in a loop that reads it for other rows as well")
             .suggest("end the loop before writing, or write to another name");
-        return;
+        return false;
       }
     }
     if (slot.writtenIn == loopRoot && slot.path != path) {
       error(place, who + " is written along two ways in one loop").note(slot.place, "it is also written here");
-      return;
+      return false;
     }
   }
   Slot slot;
@@ -366,6 +376,7 @@ void Importer::writeTable(const Element &element, const std::string &name, Item 
     slot.item = Poison{};
   }
   tables[{element.domain, name}] = std::move(slot);
+  return true;
 }
 
 /// Checks that `slot` may grow in the loop `grows`: it is not read there, and grows in one way only.
@@ -434,22 +445,24 @@ Item Importer::grow(const Slot &slot, Domain domain, ReduceKind kind, bool negat
   return Rows{top, kNoFrame, Map::Self};
 }
 
-void Importer::accumulateTable(const Element &element, const std::string &name, ReduceKind kind, bool negate,
+bool Importer::accumulateTable(const Element &element, const std::string &name, ReduceKind kind, bool negate,
                                Item value, Place place) {
   Element own = normalise(element);
   std::string who = shown(element.domain, name);
   auto via = mapFromHere(own.frame, own.map, place);
   if (!via || isPoison(value))
-    return;
+    return false;
   auto found = tables.find({element.domain, name});
   if (found == tables.end()) {
+    if (lostTables.count(name))
+      return true;
     error(place, "\"" + name + "\" is accumulated before it has a start")
         .suggest("assign " + who + " = 0.0 in an earlier loop");
-    return;
+    return false;
   }
   Slot &slot = found->second;
   if (isPoison(slot.item))
-    return;
+    return true;
   bool isOwn = own.map == Map::Self;
   int grows = loopRoot;
   if (isOwn)
@@ -457,18 +470,18 @@ void Importer::accumulateTable(const Element &element, const std::string &name, 
       grows = frames[grows].parent;
   std::optional<Map> path = isOwn ? pathUp(own.frame, loopRoot) : std::nullopt;
   if (!checkGrowth(slot, who, kind, grows, place))
-    return;
+    return false;
   if (slot.writtenIn == loopRoot && slot.path != path) {
     error(place, who + " is set for each row by the same loop that accumulates into other rows of it")
         .note(slot.place, "it is set here")
         .suggest("set it in a loop before this one");
-    return;
+    return false;
   }
   for (const Slot::Read &read : slot.reads) {
     if (read.loop == loopRoot && read.path != path) {
       error(place, who + " grows in a loop that also reads it for other rows")
           .suggest("read it after the loop, or accumulate into another name");
-      return;
+      return false;
     }
   }
   slot.item = grow(slot, element.domain, kind, negate, std::move(value), *via, place);
@@ -477,6 +490,7 @@ void Importer::accumulateTable(const Element &element, const std::string &name, 
   slot.growsBy = kind;
   slot.writtenIn = loopRoot;
   slot.path = path;
+  return true;
 }
 
 //===- Local variables -------------------------------------------------------------------------------------------===//
@@ -492,6 +506,13 @@ Item Importer::readLocal(Slot &slot, const std::string &name, Place place) {
     error(place, "`" + name + "` is read while this loop still adds to it")
         .note(slot.place, "it is accumulated here")
         .suggest("read it after the loop");
+    return Poison{};
+  }
+  if (const Rows *rows = tryGet<Rows>(slot.item); rows && rows->frame != kNoFrame && !frames[rows->frame].isOpen) {
+    const Frame &loop = frames[rows->frame];
+    error(place, "`" + name + "` belongs to a loop that has ended")
+        .note(loop.place, "it was computed for each " + std::string(userName(loop.domain)) + " of this loop")
+        .suggest("keep it as " + (loop.variable.empty() ? "e" : loop.variable) + "[\"" + name + "\"] to use it later");
     return Poison{};
   }
   slot.readIn.push_back(current);

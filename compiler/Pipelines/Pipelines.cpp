@@ -52,6 +52,8 @@ static std::optional<std::string> addPasses(mlir::PassManager &manager, const st
       pass->add(manager);
       continue;
     }
+    if (name == "none" || name == "default")
+      return "`" + name.str() + "` stands alone in --passes, but is given in the list `" + text + "`";
     std::vector<std::string_view> known = {"none", "default"};
     std::string list;
     for (const NamedPass &candidate : kPasses) {
