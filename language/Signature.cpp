@@ -90,9 +90,28 @@ bool isReserved(std::string_view name) {
   return false;
 }
 
+/// The brackets of `Literal["a", "b"]`; null for any other annotation.
+const SubscriptExpr *asLiteral(const Expr *annotation) {
+  const auto *subscript = annotation ? as<SubscriptExpr>(*annotation) : nullptr;
+  const auto *word = subscript ? as<NameExpr>(subscript->base) : nullptr;
+  return word && word->name == "Literal" ? subscript : nullptr;
+}
+
 /// Whether an annotation says where data lives, as opposed to `int`, `float`, ….
 bool declaresData(const Expr *annotation) {
-  return annotation && annotation->kind == ExprKind::Subscript;
+  return annotation && annotation->kind == ExprKind::Subscript && !asLiteral(annotation);
+}
+
+/// `"a", "b" or "c"`.
+std::string listChoices(const std::vector<std::string> &choices) {
+  std::string text;
+  for (size_t i = 0; i < choices.size(); ++i)
+    text += (i == 0 ? "\"" : i + 1 == choices.size() ? " or \"" : ", \"") + choices[i] + "\"";
+  return text;
+}
+
+bool contains(const std::vector<std::string> &choices, const std::string &value) {
+  return std::find(choices.begin(), choices.end(), value) != choices.end();
 }
 
 /// A literal as a constant, with a minus sign allowed.
@@ -200,9 +219,13 @@ private:
   }
 
   void readAttribute(const Parameter &parameter) {
-    AttributeDecl attribute{parameter.name, parameter.place, AttributeKind::Integer, std::nullopt};
+    AttributeDecl attribute{parameter.name, parameter.place, AttributeKind::Integer, std::nullopt, {}};
     std::optional<AttributeKind> declared;
-    if (parameter.annotation) {
+    if (const SubscriptExpr *choices = asLiteral(parameter.annotation.get())) {
+      if (!readChoices(*choices, attribute))
+        return;
+      declared = AttributeKind::Text;
+    } else if (parameter.annotation) {
       const auto *word = as<NameExpr>(parameter.annotation);
       declared = word ? attributeKindFromName(word->name) : std::nullopt;
       if (!declared) {
@@ -230,10 +253,47 @@ private:
       }
       attribute.value = value;
       attribute.kind = declared ? *declared : kindOf(*value);
+      if (!attribute.choices.empty() && !contains(attribute.choices, std::get<std::string>(*value))) {
+        diagnostics
+            .error(parameter.value->place, "the default of `" + parameter.name + "` is " + formatConstant(*value) +
+                                               ", which is no choice of it")
+            .suggest("it is one of " + listChoices(attribute.choices));
+        return;
+      }
     } else {
       attribute.kind = *declared;
     }
     signature.attributes.push_back(std::move(attribute));
+  }
+
+  /// Reads the strings of `Literal["a", "b"]`; false, with an error recorded, where they are not that.
+  bool readChoices(const SubscriptExpr &literal, AttributeDecl &attribute) {
+    std::vector<const Expr *> items;
+    if (const auto *tuple = as<TupleExpr>(literal.index)) {
+      for (const ExprPtr &item : tuple->items)
+        items.push_back(item.get());
+    } else if (literal.index) {
+      items.push_back(literal.index.get());
+    }
+    std::string help = "write its strings: `" + attribute.name + ": Literal[\"a\", \"b\"]`";
+    if (items.empty()) {
+      diagnostics.error(literal.place, "`Literal` has no choices").suggest(help);
+      return false;
+    }
+    for (const Expr *item : items) {
+      const auto *text = as<StringExpr>(*item);
+      if (!text) {
+        diagnostics.error(item->place, "`" + std::string(item->place.text()) + "` is no string; choices are strings")
+            .suggest(help);
+        return false;
+      }
+      if (contains(attribute.choices, text->value)) {
+        diagnostics.error(item->place, "\"" + text->value + "\" is listed twice");
+        return false;
+      }
+      attribute.choices.push_back(text->value);
+    }
+    return true;
   }
 
   void readSize(const Expr &expr) {
@@ -456,6 +516,11 @@ BindError bindAttributes(const Signature &signature, std::span<const std::string
                                                 ""};
       return "attribute `" + name + "` is " + std::string(spelling(attribute->kind)) + ", but is set to `" + value +
              "`; expected " + std::string(kExpected[static_cast<size_t>(attribute->kind)]);
+    }
+    if (!attribute->choices.empty() && !contains(attribute->choices, value)) {
+      std::string_view near = nearest(value, {attribute->choices.begin(), attribute->choices.end()});
+      return "attribute `" + name + "` is " + listChoices(attribute->choices) + ", but is set to `" + value + "`" +
+             (near.empty() ? "" : "; did you mean `" + std::string(near) + "`?");
     }
     binding.attributes[name] = constant;
   }
