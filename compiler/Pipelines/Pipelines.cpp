@@ -23,9 +23,14 @@ const NamedPass kPasses[] = {
        manager.addPass(mlir::createCanonicalizerPass());
        manager.addPass(mlir::createCSEPass());
      }},
+    // Matches the naive form as users write it; simplify comes first, so that equal exponentials are one op.
+    {"stabilise-softmax",
+     [](mlir::PassManager &manager) {
+       manager.addNestedPass<mlir::func::FuncOp>(flow::createStabiliseSoftmaxPass());
+     }},
 };
 
-constexpr std::string_view kDefault[] = {"simplify"};
+constexpr std::string_view kDefault[] = {"simplify", "stabilise-softmax"};
 
 }  // namespace
 

@@ -584,7 +584,33 @@ private:
     locals.clear();
   }
 
+  /// A softmax as the textbook writes it, which a pass makes stable.
+  void naiveSoftmax() {
+    Shape shape = randomShape();
+    std::string name = freshName();
+    ++loop;
+    emit(1, "for n in g.nodes():");
+    bool incoming = choices.below(2) == 0, types = choices.oneIn(3);
+    std::string edges = incoming ? "n.incoming_edges()" : "n.outgoing_edges()";
+    int indent = 2;
+    if (types) {
+      emit(2, std::string("for p in ") + (incoming ? "n.incoming_types():" : "n.outgoing_types():"));
+      edges = "p.edges()";
+      indent = 3;
+    }
+    Context context{{{Home::Node, "n", true}, {Home::Edge, "e", false}}, true};
+    emit(indent, "for e in " + edges + ":");
+    emit(indent + 1, "e[\"" + name + "\"] = exp(sin(" + expression(context, shape, 2) + "))");
+    emit(indent, "z = sum(e[\"" + name + "\"] for e in " + edges + ")");
+    emit(indent, "for e in " + edges + ":");
+    emit(indent + 1, "e[\"" + name + "\"] = e[\"" + name + "\"] / z");
+    tables.push_back({Home::Edge, name, shape, loop});
+    locals.clear();
+  }
+
   void softmax() {
+    if (choices.below(2))
+      return naiveSoftmax();
     for (size_t i = 0; i < tables.size(); ++i) {
       if (tables[i].home != Home::Edge)
         continue;

@@ -182,6 +182,49 @@ bool isDifferentiable(Operation &op) {
          !mlir::cast<RowsType>(op.getResult(0).getType()).isBool();
 }
 
+/// Whether `op` is the largest score of a softmax, y = exp(a - top) / Σ exp(a - top), and nothing else: y does not
+/// depend on it, so it needs no gradient.
+bool isSoftmaxShift(ReduceOp op) {
+  if (op.getKind() != ReduceKind::Max || op.getInit())
+    return false;
+  Map via = op.getVia();
+  auto readsThrough = [&](DenseOp reader, unsigned operand, Value table, Map map) {
+    return reader->getOperand(operand) == table && reader.getMap(operand) == map;
+  };
+  for (Operation *user : op->getUsers()) {
+    auto shift = mlir::dyn_cast<SubOp>(user);
+    if (!shift || !readsThrough(mlir::cast<DenseOp>(user), 0, op.getRows(), Map::Self) ||
+        !readsThrough(mlir::cast<DenseOp>(user), 1, op.getResult(), via))
+      return false;
+    for (Operation *power : shift->getUsers()) {
+      if (!mlir::isa<ExpOp>(power) || mlir::cast<DenseOp>(power).getMap(0) != Map::Self)
+        return false;
+      // Every use of the exponential: the sum, and the division by it.
+      for (Operation *use : power->getUsers()) {
+        auto sum = mlir::dyn_cast<ReduceOp>(use);
+        auto quotient = mlir::dyn_cast<DivOp>(use);
+        auto isQuotient = [&](Operation *candidate, Value total) {
+          return mlir::isa<DivOp>(candidate) &&
+                 readsThrough(mlir::cast<DenseOp>(candidate), 0, power->getResult(0), Map::Self) &&
+                 readsThrough(mlir::cast<DenseOp>(candidate), 1, total, via);
+        };
+        auto isSum = [&](Operation *candidate) {
+          auto reduce = mlir::dyn_cast_or_null<ReduceOp>(candidate);
+          return reduce && reduce.getKind() == ReduceKind::Sum && reduce.getVia() == via &&
+                 reduce.getRows() == power->getResult(0);
+        };
+        if (sum && isSum(sum) &&
+            llvm::all_of(sum->getUsers(), [&](Operation *reader) { return isQuotient(reader, sum.getResult()); }))
+          continue;
+        if (quotient && isSum(quotient.getRhs().getDefiningOp()) && isQuotient(quotient, quotient.getRhs()))
+          continue;
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 mlir::LogicalResult Differentiator::markActive(ArrayRef<std::string> wanted) {
   for (const std::string &name : wanted) {
     bool isKnown = false;
@@ -202,7 +245,8 @@ mlir::LogicalResult Differentiator::markActive(ArrayRef<std::string> wanted) {
   }
   for (Operation &op : body.without_terminator()) {
     bool reads = llvm::any_of(op.getOperands(), [&](Value operand) { return isActive(operand); });
-    if (reads && isDifferentiable(op))
+    auto reduce = mlir::dyn_cast<ReduceOp>(op);
+    if (reads && isDifferentiable(op) && !(reduce && isSoftmaxShift(reduce)))
       active.insert(op.getResult(0));
   }
   return mlir::success();

@@ -33,4 +33,25 @@ def PrintKeysPass : Pass<"flow-print-keys", "mlir::func::FuncOp"> {
   }];
 }
 
+def StabiliseSoftmaxPass : Pass<"flow-stabilise-softmax", "mlir::func::FuncOp"> {
+  let summary = "Subtracts the largest score before exponentials are divided by their sum.";
+  let description = [{
+    The quotient is the same, but nothing overflows:
+    ```mlir
+    %e = flow.exp %a                              // inf for scores above 709 (f64) or 88 (f32)
+    %s = flow.reduce sum %e via dst
+    %y = flow.div %e, %s[dst]
+    ->
+    %t = flow.reduce max %a via dst
+    %d = flow.sub %a, %t[dst]                     // at most 0
+    %e = flow.exp %d
+    %s = flow.reduce sum %e via dst               // at least 1
+    %y = flow.div %e, %s[dst]
+    ```
+    Leaves alone what is in this form already, and sums of anything but the dividend itself. Recognises the shape, for
+    any map, not a function's name. Runs before `flow-differentiate`, which knows that the subtrahend has no gradient.
+  }];
+  let statistics = [Statistic<"numStabilised", "num-stabilised", "Softmaxes brought to their stable form">];
+}
+
 #endif
