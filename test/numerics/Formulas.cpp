@@ -34,7 +34,7 @@ Row operator*(double a, Row b) {
   return b;
 }
 
-Row apply(Row a, double (*f)(double)) {
+Row each(Row a, double (*f)(double)) {
   for (double &value : a)
     value = f(value);
   return a;

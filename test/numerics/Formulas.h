@@ -17,7 +17,7 @@ Row operator-(Row a, const Row &b);
 Row operator*(Row a, const Row &b);  // element by element
 Row operator/(Row a, const Row &b);
 Row operator*(double a, Row b);
-Row apply(Row a, double (*f)(double));
+Row each(Row a, double (*f)(double));
 double dot(const Row &a, const Row &b);
 /// x·W, where W has as many rows as x has entries.
 Row times(const Row &x, const Row &W);

@@ -151,6 +151,20 @@ Result<Model> loadFile(const std::string &path) {
   return loadModel(options);
 }
 
+Result<Model> parseModel(const std::string &text) {
+  Model model;
+  model.source = std::make_unique<language::Source>("model.hec", text);
+  language::Diagnostics diagnostics;
+  model.module = language::parse(*model.source, diagnostics);
+  if (!diagnostics.empty())
+    return Status::invalid(diagnostics.render());
+  auto signature = language::readSignature(model.module, *model.source, "", diagnostics);
+  if (!signature)
+    return Status::invalid(diagnostics.render());
+  model.signature = std::move(*signature);
+  return model;
+}
+
 Result<language::Binding> bind(const Model &model, const Settings &settings) {
   language::Binding binding;
   if (auto wrong = language::bindAttributes(model.signature, settings.attributes, binding))
@@ -190,22 +204,30 @@ Result<Tables> runModel(const Model &model, const Settings &settings, const Plai
   auto binding = bind(model, settings);
   if (!binding)
     return std::move(binding).status();
-  std::vector<Table> arguments;
-  for (const language::InputDecl &input : model.signature.inputs) {
-    auto found = inputs.find(input.name);
-    if (found == inputs.end())
-      return Status::invalid("input `" + input.name + "` has no table");
-    arguments.push_back(found->second);
-  }
   mlir::MLIRContext context;
   loadDialects(context);
   auto module = compileToFlow(context, model, *binding, "f64");
   if (!module)
     return std::move(module).status();
-  if (Status status = runPasses(module->get(), settings.passes); !status.isOk())
+  if (Status status = runPasses(module->get(), settings.passes, settings.grad); !status.isOk())
     return status;
   auto function = *module->get().getOps<mlir::func::FuncOp>().begin();
-  auto results = interpret(function, graph.build(), std::move(arguments));
+  Graph built = graph.build();
+  std::vector<Table> arguments;
+  for (size_t i = 0; i < function.getNumArguments(); ++i) {
+    std::string name = inputName(function, i).str();
+    if (auto found = inputs.find(name); found != inputs.end()) {
+      arguments.push_back(found->second);
+      continue;
+    }
+    if (model.signature.findInput(name))
+      return Status::invalid("input `" + name + "` has no table");
+    auto type = mlir::cast<flow::RowsType>(function.getArgumentTypes()[i]);
+    int64_t count = numRows(built, type.getDomain());
+    arguments.push_back({count, {type.getShape().begin(), type.getShape().end()}, {}});
+    arguments.back().values.assign(count * type.getRowSize(), 0.0);
+  }
+  auto results = interpret(function, built, std::move(arguments));
   if (!results)
     return std::move(results).status();
   Tables named;

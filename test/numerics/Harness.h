@@ -1,6 +1,7 @@
 /// Runs model files on small graphs in float64, for tests that compare them with formulas written out as loops.
 ///
-/// A test makes a graph (`randomGraph`, `unkindGraphs`), loads a model (`loadFile`), makes inputs for its signature
+/// A test makes a graph (`randomGraph`, `unkindGraphs`), loads a model (`loadFile`, `parseModel`), makes inputs for its
+/// signature
 /// (`randomInputs`), runs it (`runModel`) and compares tables by name (`expectClose`). Nothing here knows any layer.
 #pragma once
 
@@ -56,10 +57,13 @@ struct Settings {
   std::vector<std::string> attributes;
   std::vector<std::string> sizes;
   std::string passes = "none";
+  bool grad = false;  // also derive the gradients of all inputs
 };
 
 /// A model file of this repository, by its path from the root: "models/rgcn.hec".
 Result<Model> loadFile(const std::string &path);
+/// A model given as text; messages call it "model.hec".
+Result<Model> parseModel(const std::string &text);
 
 /// The attributes and sizes that `settings` gives; every size must be among them.
 Result<language::Binding> bind(const Model &model, const Settings &settings);
@@ -68,7 +72,8 @@ Result<language::Binding> bind(const Model &model, const Settings &settings);
 Tables randomInputs(const Model &model, const language::Binding &binding, const PlainGraph &graph, uint64_t seed,
                     double scale = 0.7);
 
-/// Compiles in float64, interprets, and gives the results by name.
+/// Compiles in float64, interprets, and gives the results by name. With `grad`, `inputs` also holds `grad.RESULT` (zero
+/// where absent), and the results `grad.INPUT`.
 Result<Tables> runModel(const Model &model, const Settings &settings, const PlainGraph &graph, const Tables &inputs);
 
 /// Adds a test failure where a table is missing, has another shape, or differs by more than `tolerance` times its

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <set>
 
 namespace hector::numerics {
@@ -115,9 +116,43 @@ Tables hgtWith(G g, In in, int64_t heads, int64_t d) {
   softmaxOverIncoming(g, scores);
   return {{"out", table(g.numNodes(), heads * d, [&](int64_t v) {
              Row o = weighHeads(g.incoming(v), scores, messages, heads * d);
-             Row y = times(apply(o, gelu), in("Wo", g.ntype(v))) + in("bo", g.ntype(v));
+             Row y = times(each(o, gelu), in("Wo", g.ntype(v))) + in("bo", g.ntype(v));
              double beta = sigmoid(in.number("skip", g.ntype(v)));
              return beta * y + (1.0 - beta) * in("x", v);
+           })}};
+}
+
+Tables han(G g, In in) {
+  int64_t d = in.size("d");
+  std::vector<Row> h = rows(g.numNodes(), [&](int64_t n) { return times(in("x", n), in("W")); });
+  std::vector<Row> scores = rows(g.numEdges(), [&](int64_t e) {
+    int64_t r = g.etype[e];
+    return Row{leaky(dot(h[g.src[e]], in("a_src", r)) + dot(h[g.dst[e]], in("a_dst", r)))};
+  });
+  softmaxWithinRelations(g, scores);
+  // z[r] has a row for each node with edges of type r.
+  std::vector<std::map<int64_t, Row>> z(g.numRelations);
+  for (int64_t e = 0; e < g.numEdges(); ++e) {
+    Row &sum = z[g.etype[e]].try_emplace(g.dst[e], zeros(d)).first->second;
+    sum = sum + scores[e][0] * h[g.src[e]];
+  }
+  std::vector<double> weight(g.numRelations, 0.0);
+  double total = 0.0;
+  for (int64_t r = 0; r < g.numRelations; ++r) {
+    double importance = 0.0;
+    for (auto &[node, row] : z[r]) {
+      row = each(row, elu);
+      importance += dot(each(times(row, in("S")) + in("s"), std::tanh), in("q")) / static_cast<double>(z[r].size());
+    }
+    weight[r] = z[r].empty() ? 0.0 : std::exp(importance);
+    total += weight[r];
+  }
+  return {{"out", table(g.numNodes(), d, [&](int64_t v) {
+             Row out = zeros(d);
+             for (int64_t r = 0; r < g.numRelations; ++r)
+               if (auto found = z[r].find(v); found != z[r].end())
+                 out = out + weight[r] / total * found->second;
+             return out;
            })}};
 }
 
@@ -141,7 +176,7 @@ Tables simpleHgn(G g, In in, double beta, bool activation, bool isUnit) {
           {"out", table(g.numNodes(), size, [&](int64_t v) {
              Row out = weighHeads(g.incoming(v), scores, messages, size) + times(in("x", v), in("W_res"));
              if (activation)
-               out = apply(out, elu);
+               out = each(out, elu);
              return isUnit ? unit(out) : out;
            })}};
 }
@@ -158,7 +193,7 @@ Tables compgcn(G g, In in, bool isProduct) {
                             if (g.src[e] == v)
                               total = total + times(phi(in("x", g.dst[e]), in("back", g.etype[e])), in("W_out"));
                           }
-                          return apply((1.0 / 3.0) * total + in("bias"), std::tanh);
+                          return each((1.0 / 3.0) * total + in("bias"), std::tanh);
                         })},
           {"z_out", table(g.numRelations, size, [&](int64_t r) { return times(in("z", r), in("W_rel")); })},
           {"back_out", table(g.numRelations, size, [&](int64_t r) { return times(in("back", r), in("W_rel")); })}};
@@ -168,7 +203,7 @@ Tables film(G g, In in) {
   int64_t d = in.size("d");
   auto modulate = [&](const Row &message, const Row &x, const Row &F) {
     Row both = times(x, F);
-    return apply(part(both, 0, 2) * message + part(both, 1, 2), relu);
+    return each(part(both, 0, 2) * message + part(both, 1, 2), relu);
   };
   return {{"out", table(g.numNodes(), d, [&](int64_t v) {
              Row x = in("x", v), out = modulate(times(x, in("W0")), x, in("F0"));
@@ -234,7 +269,7 @@ Tables graphsage(G g, In in, const std::string &aggregate, bool isUnit) {
 }
 
 Row perceptron(In in, const Row &y) {
-  return times(apply(times(y, in("W1")) + in("b1"), relu), in("W2")) + in("b2");
+  return times(each(times(y, in("W1")) + in("b1"), relu), in("W2")) + in("b2");
 }
 
 Tables gin(G g, In in) {
@@ -359,12 +394,12 @@ Tables gatedGcn(G g, In in, double eps) {
                         [&](int64_t v) {
                           Row total(d, eps), near = zeros(d);
                           for (int64_t e : g.incoming(v))
-                            total = total + apply(scores[e], sigmoid);
+                            total = total + each(scores[e], sigmoid);
                           for (int64_t e : g.incoming(v))
-                            near = near + apply(scores[e], sigmoid) / total * times(in("x", g.src[e]), in("B"));
-                          return in("x", v) + apply(times(in("x", v), in("A")) + near, relu);
+                            near = near + each(scores[e], sigmoid) / total * times(in("x", g.src[e]), in("B"));
+                          return in("x", v) + each(times(in("x", v), in("A")) + near, relu);
                         })},
-          {"out_edge", table(g.numEdges(), d, [&](int64_t e) { return in("w", e) + apply(scores[e], relu); })}};
+          {"out_edge", table(g.numEdges(), d, [&](int64_t e) { return in("w", e) + each(scores[e], relu); })}};
 }
 
 Tables edgeconv(G g, In in) {
@@ -389,7 +424,7 @@ Tables monet(G g, In in) {
   return {{"out", table(g.numNodes(), d, [&](int64_t v) {
              Row total = zeros(d);
              for (int64_t e : g.incoming(v)) {
-               Row m = apply(times({scale(g.src[e]), scale(v)}, in("P")) + in("p"), std::tanh);
+               Row m = each(times({scale(g.src[e]), scale(v)}, in("P")) + in("p"), std::tanh);
                Row h = times(in("x", g.src[e]), in("W"));
                for (int64_t k = 0; k < kernels; ++k) {
                  double distance = 0.0;
@@ -452,17 +487,17 @@ Tables egnn(G g, In in) {
   auto away = [&](int64_t e) { return in("c", g.dst[e]) - in("c", g.src[e]); };
   std::vector<Row> m = rows(g.numEdges(), [&](int64_t e) {
     Row y = join({in("x", g.dst[e]), in("x", g.src[e]), {dot(away(e), away(e))}});
-    return apply(times(apply(times(y, in("E1")) + in("e1"), silu), in("E2")) + in("e2"), silu);
+    return each(times(each(times(y, in("E1")) + in("e1"), silu), in("E2")) + in("e2"), silu);
   });
   return {{"out", table(g.numNodes(), in.size("d"),
                         [&](int64_t v) {
                           Row near = sumOf(g.incoming(v), size, [&](int64_t e) { return m[e]; });
-                          Row y = apply(times(join({in("x", v), near}), in("H1")) + in("h1"), silu);
+                          Row y = each(times(join({in("x", v), near}), in("H1")) + in("h1"), silu);
                           return in("x", v) + times(y, in("H2")) + in("h2");
                         })},
           {"c_out", table(g.numNodes(), dims, [&](int64_t v) {
              return in("c", v) + meanOf(g.incoming(v), dims, [&](int64_t e) {
-                      return times(apply(times(m[e], in("C1")) + in("c1"), silu), in("C2"))[0] * away(e);
+                      return times(each(times(m[e], in("C1")) + in("c1"), silu), in("C2"))[0] * away(e);
                     });
            })}};
 }
@@ -510,6 +545,7 @@ const Layer kLayers[] = {
      {"aggregate=sum", "unit=true"},
      [](G g, In in) { return graphsage(g, in, "sum", true); },
      "graphsage_sum_unit"},
+    {"han", {}, han},
     {"hgt", {}, [](G g, In in) { return hgtWith(g, in, 1, in.size("d")); }},
     {"hgt_heads", {}, [](G g, In in) { return hgtWith(g, in, in.size("heads"), in.size("d")); }},
     {"l1_attention", {}, [](G g, In in) { return l1Attention(g, in, 1e-6); }},
@@ -549,31 +585,43 @@ std::map<std::string, int64_t> oddSizes(const Model &model, const Layer &layer, 
 
 class ModelTest : public testing::TestWithParam<Layer> {
 protected:
+  /// The layer at one choice of sizes, with inputs for a graph.
+  struct Setup {
+    Settings settings;
+    std::map<std::string, int64_t> sizes;
+    std::string shown;
+    Tables inputs;
+  };
+
+  static Setup setUpInputs(const Model &model, const PlainGraph &graph, int turn) {
+    Setup setup;
+    setup.settings.attributes = GetParam().attributes;
+    setup.sizes = oddSizes(model, GetParam(), turn);
+    for (const auto &[name, value] : setup.sizes) {
+      setup.settings.sizes.push_back(name + "=" + std::to_string(value));
+      setup.shown += " " + setup.settings.sizes.back();
+    }
+    auto binding = bind(model, setup.settings);
+    EXPECT_TRUE(binding) << binding.status().message();
+    setup.inputs = randomInputs(model, *binding, graph, 100 + turn);
+    if (auto loops = setup.inputs.find("self_loop"); loops != setup.inputs.end())
+      for (int64_t e = 0; e < graph.numEdges(); ++e)
+        loops->second.values[e] = graph.src[e] == graph.dst[e] ? 1.0 : 0.0;
+    return setup;
+  }
+
   /// Compares model and formula on one graph, at several sizes, with passes and without.
   void check(const PlainGraph &graph) {
     auto model = loadFile("models/" + GetParam().file + ".hec");
     ASSERT_TRUE(model) << model.status().message();
     for (int turn = 0; turn < 4; ++turn) {
-      Settings settings;
-      settings.attributes = GetParam().attributes;
-      std::map<std::string, int64_t> sizes = oddSizes(*model, GetParam(), turn);
-      std::string shown;
-      for (const auto &[name, value] : sizes) {
-        settings.sizes.push_back(name + "=" + std::to_string(value));
-        shown += " " + settings.sizes.back();
-      }
-      SCOPED_TRACE("graph: " + graph.name + "; sizes:" + shown);
-      auto binding = bind(*model, settings);
-      ASSERT_TRUE(binding) << binding.status().message();
-      Tables inputs = randomInputs(*model, *binding, graph, 100 + turn);
-      if (auto loops = inputs.find("self_loop"); loops != inputs.end())
-        for (int64_t e = 0; e < graph.numEdges(); ++e)
-          loops->second.values[e] = graph.src[e] == graph.dst[e] ? 1.0 : 0.0;
-      Tables expected = GetParam().formula(graph, {inputs, sizes});
+      Setup setup = setUpInputs(*model, graph, turn);
+      SCOPED_TRACE("graph: " + graph.name + "; sizes:" + setup.shown);
+      Tables expected = GetParam().formula(graph, {setup.inputs, setup.sizes});
       for (const char *passes : {"none", "default"}) {
         SCOPED_TRACE(std::string("passes: ") + passes);
-        settings.passes = passes;
-        auto results = runModel(*model, settings, graph, inputs);
+        setup.settings.passes = passes;
+        auto results = runModel(*model, setup.settings, graph, setup.inputs);
         ASSERT_TRUE(results) << results.status().message();
         expectClose(*results, expected, kTolerance);
       }
@@ -595,6 +643,60 @@ TEST_P(ModelTest, GivesItsFormulaOnTheGoldenGraph) {
   auto graph = readGraph(path);
   ASSERT_TRUE(graph) << graph.status().message();
   check(*graph);
+}
+
+/// Σ results·weights, all tables of one name paired.
+double pair(const Tables &results, const Tables &weights, const std::string &prefix) {
+  double total = 0.0;
+  for (const auto &[name, weight] : weights) {
+    const Table &values = results.at(prefix + name);
+    for (size_t i = 0; i < weight.values.size(); ++i)
+      total += weight.values[i] * values.values[i];
+  }
+  return total;
+}
+
+TEST_P(ModelTest, HasTheGradientsThatDifferencesShow) {
+  constexpr double kStep = 1e-6;
+  auto model = loadFile("models/" + GetParam().file + ".hec");
+  ASSERT_TRUE(model) << model.status().message();
+  for (const PlainGraph &graph : unkindGraphs()) {
+    Setup setup = setUpInputs(*model, graph, 0);
+    SCOPED_TRACE("graph: " + graph.name + "; sizes:" + setup.shown);
+    auto forward = runModel(*model, setup.settings, graph, setup.inputs);
+    ASSERT_TRUE(forward) << forward.status().message();
+    // A loss: the results weighed at random. A direction: a random step of every input.
+    std::mt19937_64 random(17);
+    std::normal_distribution<double> normal;
+    Tables loss = *forward, direction = setup.inputs;
+    for (Tables *tables : {&loss, &direction})
+      for (auto &[name, table] : *tables)
+        for (double &value : table.values)
+          value = normal(random);
+    Tables with = setup.inputs;
+    for (const auto &[name, table] : loss)
+      with["grad." + name] = table;
+    setup.settings.grad = true;
+    auto results = runModel(*model, setup.settings, graph, with);
+    ASSERT_TRUE(results) << results.status().message();
+    double slope = pair(*results, direction, "grad."), scale = 1.0;
+    for (const auto &[name, table] : direction)
+      for (size_t i = 0; i < table.values.size(); ++i)
+        scale += std::abs(table.values[i] * results->at("grad." + name).values[i]);
+
+    setup.settings.grad = false;
+    double sides[2];
+    for (int side : {0, 1}) {
+      Tables moved = setup.inputs;
+      for (auto &[name, table] : moved)
+        for (size_t i = 0; i < table.values.size(); ++i)
+          table.values[i] += (side ? kStep : -kStep) * direction.at(name).values[i];
+      auto there = runModel(*model, setup.settings, graph, moved);
+      ASSERT_TRUE(there) << there.status().message();
+      sides[side] = pair(*there, loss, "");
+    }
+    EXPECT_NEAR(slope, (sides[1] - sides[0]) / (2.0 * kStep), 1e-7 * scale);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ModelTest, testing::ValuesIn(kLayers),
