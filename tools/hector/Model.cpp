@@ -5,6 +5,7 @@
 #include "compiler/Pipelines/Pipelines.h"
 
 #include <mlir/Dialect/Func/IR/FuncOps.h>
+#include <mlir/IR/Diagnostics.h>
 #include <mlir/Pass/PassManager.h>
 
 #include <cerrno>
@@ -90,8 +91,15 @@ Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad) {
   mlir::PassManager manager(module.getContext());
   if (auto wrong = buildPipeline(manager, passes, grad))
     return Status::invalid("error: " + *wrong);
+  // Remarks are for those who ask for them; errors go into the message.
+  std::string errors;
+  mlir::ScopedDiagnosticHandler handler(module.getContext(), [&](mlir::Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
+      errors += "\n  " + diagnostic.str();
+    return mlir::success();
+  });
   if (mlir::failed(manager.run(module)))
-    return Status::failed("error: a pass failed; run with --passes none and report the model");
+    return Status::failed("error: a pass failed; run with --passes none and report the model:" + errors);
   return Status::ok();
 }
 

@@ -67,7 +67,7 @@ def Flow_WeightGradOp : Flow_Op<"weight_grad"> {
                        Flow_DomainAttr:$over, Flow_MapAttr:$via, UnitAttr:$transposed);
   let results = (outs Flow_Rows:$result);
   let assemblyFormat = [{
-    $input custom<BracketMap>($inputMap) `,` $grad custom<BracketMap>($gradMap) `over` custom<DomainKeyword>($over)
+    $input `` custom<BracketMap>($inputMap) `,` $grad `` custom<BracketMap>($gradMap) `over` custom<DomainKeyword>($over)
     `via` custom<MapKeyword>($via) attr-dict `:` type($input) `,` type($grad) `->` type($result)
   }];
   let hasVerifier = 1;
