@@ -1,0 +1,68 @@
+// RUN: hector-opt %s --split-input-file --canonicalize | FileCheck %s
+
+// CHECK-LABEL: func.func @inverses
+// CHECK-NEXT: return %arg0, %arg0
+func.func @inverses(%x: !flow.rows<node, 2xf32, device>) -> (!flow.rows<node, 2xf32, device>, !flow.rows<node, 2xf32, device>) {
+  %e = flow.exp %x : <node, 2xf32, device> -> <node, 2xf32, device>
+  %a = flow.log %e : <node, 2xf32, device> -> <node, 2xf32, device>
+  %l = flow.log %x : <node, 2xf32, device> -> <node, 2xf32, device>
+  %b = flow.exp %l : <node, 2xf32, device> -> <node, 2xf32, device>
+  return %a, %b : !flow.rows<node, 2xf32, device>, !flow.rows<node, 2xf32, device>
+}
+
+// -----
+
+// Through a map the rows are others: left alone.
+// CHECK-LABEL: func.func @inverse_through_map
+// CHECK: flow.log %{{.*}}[src]
+func.func @inverse_through_map(%x: !flow.rows<node, f32, device>) -> !flow.rows<edge, f32, device> {
+  %e = flow.exp %x : <node, f32, device> -> <node, f32, device>
+  %a = flow.log %e[src] : <node, f32, device> -> <edge, f32, device>
+  return %a : !flow.rows<edge, f32, device>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @negations
+// CHECK-NEXT: flow.sub %arg0[dst], %arg0[src]
+// CHECK-NEXT: flow.add %arg0[dst], %arg0[src]
+// CHECK-NEXT: return
+func.func @negations(%x: !flow.rows<node, f32, device>) -> (!flow.rows<edge, f32, device>, !flow.rows<edge, f32, device>) {
+  %n = flow.neg %x : <node, f32, device> -> <node, f32, device>
+  %a = flow.add %x[dst], %n[src] : <node, f32, device>, <node, f32, device> -> <edge, f32, device>
+  %b = flow.sub %x[dst], %n[src] : <node, f32, device>, <node, f32, device> -> <edge, f32, device>
+  return %a, %b : !flow.rows<edge, f32, device>, !flow.rows<edge, f32, device>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @transposed_weights
+// CHECK-NEXT: flow.linear %arg0[src], %arg1[etype] {transposed}
+// CHECK-NEXT: return
+func.func @transposed_weights(%x: !flow.rows<node, 4xf32, device>, %w: !flow.rows<etype, 2x4xf32, device>) -> !flow.rows<edge, 2xf32, device> {
+  %t = flow.transpose %w {permutation = array<i64: 1, 0>} : <etype, 2x4xf32, device> -> <etype, 4x2xf32, device>
+  %y = flow.linear %x[src], %t[etype] : <node, 4xf32, device>, <etype, 4x2xf32, device> -> <edge, 2xf32, device>
+  return %y : !flow.rows<edge, 2xf32, device>
+}
+
+// -----
+
+// Another turn than of the last two axes is left alone.
+// CHECK-LABEL: func.func @other_transpose
+// CHECK: flow.transpose
+func.func @other_transpose(%x: !flow.rows<node, 4xf32, device>, %w: !flow.rows<one, 4x3x2xf32, device>) -> !flow.rows<node, 3x2xf32, device> {
+  %t = flow.transpose %w {permutation = array<i64: 1, 0, 2>} : <one, 4x3x2xf32, device> -> <one, 3x4x2xf32, device>
+  %y = flow.linear %x, %t[one] : <node, 4xf32, device>, <one, 3x4x2xf32, device> -> <node, 3x2xf32, device>
+  return %y : !flow.rows<node, 3x2xf32, device>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @negated_choice
+// CHECK-NEXT: flow.select %arg0, %arg2, %arg1
+// CHECK-NEXT: return
+func.func @negated_choice(%c: !flow.rows<node, i1, device>, %a: !flow.rows<node, f32, device>, %b: !flow.rows<node, f32, device>) -> !flow.rows<node, f32, device> {
+  %n = flow.not %c : <node, i1, device> -> <node, i1, device>
+  %y = flow.select %n, %a, %b : <node, i1, device>, <node, f32, device>, <node, f32, device> -> <node, f32, device>
+  return %y : !flow.rows<node, f32, device>
+}
