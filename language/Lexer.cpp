@@ -644,7 +644,7 @@ void Lexer::lexString(size_t begin, std::string_view prefix) {
     fail(begin, begin + prefix.size(),
          formatted ? "f-strings are not part of the language"
                    : "strings have no prefix here, but this one has `" + std::string(prefix) + "`")
-        .suggest(formatted ? "strings only name data, such as `n[\"h\"]`; pass names as arguments instead"
+        .suggest(formatted ? "strings are joined by `+`: `\"h\" + str(k)`"
                  : raw     ? "delete the prefix and write `\\\\` for a backslash"
                            : "delete the prefix; all strings are text");
     return;

@@ -55,8 +55,8 @@ const UnaryFunction kUnaryFunctions[] = {
 };
 
 constexpr std::string_view kOtherBuiltins[] = {
-    "concat", "dot_prd",    "dot_prod", "float",   "int",   "leaky_relu", "leakyrelu", "linear", "max",   "mean",
-    "min",    "outer_prod", "pow",      "reshape", "split", "sum",        "transpose", "where",  "range",
+    "concat", "dot_prd",    "dot_prod", "float",   "int",   "leaky_relu", "leakyrelu", "linear",    "max",   "mean",
+    "min",    "outer_prod", "pow",      "reshape", "split", "str",        "sum",       "transpose", "where", "range",
 };
 
 /// What users reach for that the language has no word for.
@@ -75,6 +75,24 @@ constexpr Refusal kRefusals[] = {
     {"argmin", "indices are not values in the language; min(…) gives the smallest value itself"},
     {"lstm", "aggregation in sequence is not in the language; combine rows by sum, mean, max or min"},
     {"gru", "aggregation in sequence is not in the language; write the gates with sigmoid and tanh, row by row"},
+    {"zeros", "a number stretches to any shape: write 0.0"},
+    {"ones", "a number stretches to any shape: write 1.0"},
+    {"full", "a number stretches to any shape: write the number"},
+    {"matmul", "write x @ W or linear(x, W)"},
+    {"mm", "write x @ W or linear(x, W)"},
+    {"bmm", "write linear(x, W), which treats leading axes one by one"},
+    {"einsum", "write linear(x, W), dot_prod(a, b) or outer_prod(a, b), with reshape and .T around them"},
+    {"dot", "write dot_prod(a, b)"},
+    {"outer", "write outer_prod(a, b)"},
+    {"cat", "write concat(a, b)"},
+    {"stack", "write concat(reshape(a, 1, -1), reshape(b, 1, -1), axis=0)"},
+    {"view", "write reshape(x, a, b)"},
+    {"unsqueeze", "write reshape(x, -1, 1)"},
+    {"clamp", "write min(max(x, low), high)"},
+    {"clip", "write min(max(x, low), high)"},
+    {"swish", "write silu(x)"},
+    {"norm", "write sqrt(sum(x * x)), or normalize(x) for a row of length 1"},
+    {"batch_norm", "write it with mean(n.x for n in g.nodes()), or use layer_norm(x) within a row"},
     {"prod", "products over rows are not in the language; write exp(sum(log(…) for …))"},
     {"print", "models compute tables and print nothing; return what you want to see"},
     {"len", "counts are sums: sum(1.0 for e in n.incoming_edges())"},
@@ -271,6 +289,18 @@ Item Importer::callBuiltin(const std::string &name, const CallExpr &call, bool &
     auto rows = toNumbers(item, (*values)[0]->place);
     return rows ? Item(*rows) : Item(Poison{});
   }
+  if (name == "str") {
+    auto values = arguments(call, {"x"}, 1);
+    if (!values)
+      return Poison{};
+    Item item = evaluate(*(*values)[0]);
+    if (tryGet<Text>(item) || isPoison(item))
+      return item;
+    const Number *number = tryGet<Number>(item);
+    if (!number || !number->isInteger)
+      return fail((*values)[0]->place, "str(…) takes an integer known when compiling, not " + describe(item));
+    return Text{std::to_string(number->integer)};
+  }
   if (name == "range")
     return fail(call.place, "range(…) stands only in `for`", "write `for k in range(K):`");
   isKnown = false;
@@ -368,6 +398,43 @@ std::optional<int64_t> Importer::readAxis(const Expr *expr, int64_t rank, int64_
     return std::nullopt;
   }
   return *axis < 0 ? *axis + rank : *axis;
+}
+
+/// `[… for k in range(K)]`: a list of the values of every round.
+Item Importer::unrollList(const GeneratorExpr &generator) {
+  const auto *call = as<CallExpr>(generator.iterator);
+  const auto *callee = call ? as<NameExpr>(call->callee) : nullptr;
+  if (!callee || callee->name != "range")
+    return fail(generator.place, "rows are combined by sum(…), mean(…), max(…) or min(…) around this",
+                "a list of values has rounds known when compiling: `[… for k in range(K)]`");
+  auto iteration = readIterator(*generator.iterator);
+  if (!iteration)
+    return Poison{};
+  auto &locals = scopes.back().locals;
+  std::optional<Slot> shadowed;
+  if (Slot *slot = findLocal(generator.variable))
+    shadowed = std::move(*slot);
+  Tuple list;
+  bool isFine = true;
+  for (int64_t k : iteration->numbers) {
+    Slot slot;
+    slot.item = Number::of(k);
+    slot.place = generator.variablePlace;
+    slot.boundIn = current;
+    locals[generator.variable] = std::move(slot);
+    if (generator.condition) {
+      auto keep = compileTimeTruth(*generator.condition, "range() is unrolled when compiling");
+      isFine &= keep.has_value();
+      if (!keep || !*keep)
+        continue;
+    }
+    list.items.push_back(evaluate(*generator.body));
+    isFine &= !isPoison(list.items.back());
+  }
+  locals.erase(generator.variable);
+  if (shadowed)
+    locals[generator.variable] = std::move(*shadowed);
+  return isFine ? Item(std::move(list)) : Item(Poison{});
 }
 
 Item Importer::reduceGenerator(ReduceKind kind, const GeneratorExpr &generator, Place place) {
@@ -742,10 +809,10 @@ Item Importer::callWhere(const CallExpr &call) {
         return rows;
       return dense<flow::ExpandOp>(call.place, {{rows, call.place}}, *shape, elementType);
     }
-    return a && b ? fail(call.place, "rows of " + formatRowShape(a->type().getShape()) + " and of " +
-                                         formatRowShape(b->type().getShape()) +
-                                         " cannot be combined element by element")
-                  : Item(Poison{});
+    return a && b
+               ? fail(call.place, "rows of " + formatRowShape(a->type().getShape()) + " and of " +
+                                      formatRowShape(b->type().getShape()) + " cannot be combined element by element")
+               : Item(Poison{});
   }
   const Rows *choice = tryGet<Rows>(condition);
   if (!choice || !choice->type().isBool())

@@ -65,7 +65,7 @@ Item Importer::evaluate(const Expr &expr) {
   case ExprKind::Conditional:
     return evaluateConditional(static_cast<const ConditionalExpr &>(expr));
   case ExprKind::Generator:
-    return fail(expr.place, "a generator expression stands only in sum(…), mean(…), max(…) or min(…)");
+    return unrollList(static_cast<const GeneratorExpr &>(expr));
   case ExprKind::Tuple: {
     Tuple tuple;
     for (const ExprPtr &item : static_cast<const TupleExpr &>(expr).items)
@@ -468,6 +468,16 @@ Item Importer::binary(BinaryOp op, const Item &left, const Item &right, Place pl
   const Number *a = tryGet<Number>(left), *b = tryGet<Number>(right);
   if (a && b)
     return numberBinary(op, *a, *b, place);
+  if (const Text *start = tryGet<Text>(left), *end = tryGet<Text>(right); start && end && op == BinaryOp::Add)
+    return Text{start->value + end->value};
+  if (bool isStart = tryGet<Text>(left) != nullptr; isStart || tryGet<Text>(right)) {
+    const Item &other = isStart ? right : left;
+    Place otherPlace = isStart ? rightPlace : leftPlace;
+    return fail(place,
+                "strings are joined with strings by `+`; this is `" + std::string(spelling(op)) + "` with " +
+                    describe(other),
+                tryGet<Number>(other) ? "write str(" + std::string(otherPlace.text().substr(0, 40)) + ")" : "");
+  }
   auto isNumeric = [](const Item &item) {
     const Rows *rows = tryGet<Rows>(item);
     return rows && !rows->type().isBool();
@@ -805,8 +815,10 @@ Item Importer::linear(const Item &x, const Item &weights, Place place, Place xPl
     return Poison{};
   llvm::ArrayRef<int64_t> a = rows->type().getShape(), w = matrix->type().getShape();
   if (a.empty() || w.size() < 2)
-    return fail(place, "a linear map takes rows of […, i] and weights of […, i, o], but is given " + formatRowShape(a) +
-                           " and " + formatRowShape(w));
+    return fail(place,
+                "a linear map takes rows of […, i] and weights of […, i, o], but is given " + formatRowShape(a) +
+                    " and " + formatRowShape(w),
+                a.size() == 1 && w.size() == 1 ? "the product of two rows is dot_prod(a, b) or outer_prod(a, b)" : "");
   if (a.back() != w[w.size() - 2]) {
     std::string help;
     if (a.back() == w.back())

@@ -215,7 +215,9 @@ std::optional<int> Importer::openLoop(const Iteration &iteration, const std::str
     if (isStatement && current != kNoFrame) {
       error(place, "a loop over the whole graph inside another loop would visit every pair of rows")
           .note(frames[current].place, "the loop around it starts here")
-          .suggest("end the outer loop first, or loop over the edges of its node: `n.incoming_edges()`");
+          .suggest(iteration.domain == Domain::EdgeType
+                       ? "n.incoming_types() visits the types of a node's own edges"
+                       : "end the outer loop first, or loop over the edges of its node: `n.incoming_edges()`");
       return std::nullopt;
     }
     return openFrame(iteration.domain, kNoFrame, Map::Self, variable, place);
@@ -253,7 +255,7 @@ static std::string shown(Domain domain, const std::string &name) {
 Item Importer::readTable(const Element &element, const std::string &name, Place place) {
   auto found = tables.find({element.domain, name});
   if (found == tables.end()) {
-    if (lostTables.count(name) || !mapFromHere(element.frame, element.map, place))
+    if (isLost(name) || !mapFromHere(element.frame, element.map, place))
       return Poison{};
     std::string owner(userName(element.domain));
     if (const language::InputDecl *input = signature.findInput(name)) {
@@ -454,10 +456,10 @@ bool Importer::accumulateTable(const Element &element, const std::string &name, 
     return false;
   auto found = tables.find({element.domain, name});
   if (found == tables.end()) {
-    if (lostTables.count(name))
+    if (isLost(name))
       return true;
     error(place, "\"" + name + "\" is accumulated before it has a start")
-        .suggest("assign " + who + " = 0.0 in an earlier loop");
+        .suggest("assign " + who + " = 0.0 before this loop");
     return false;
   }
   Slot &slot = found->second;

@@ -56,6 +56,7 @@ private:
   void assign(const Expr &target, Item value, Place place);
   void giveUp(const Expr &target);
   void giveUp(const language::Block &block);
+  bool isLost(const std::string &table) const { return hasLostName || lostTables.count(table); }
   void accumulate(flow::ReduceKind kind, bool negate, const Expr &target, const Expr &value, Place place);
   bool isOuterTarget(const Expr &target);
   struct Result {
@@ -138,6 +139,7 @@ private:
   Item callBuiltin(const std::string &name, const language::CallExpr &expr, bool &isKnown);
   Item reduceCall(flow::ReduceKind kind, const language::CallExpr &call);
   Item reduceGenerator(flow::ReduceKind kind, const language::GeneratorExpr &generator, Place place);
+  Item unrollList(const language::GeneratorExpr &generator);
   Item reduceRow(flow::ReduceKind kind, const Item &item, const language::CallExpr &call);
   Item callReshape(const language::CallExpr &call);
   Item callConcat(const language::CallExpr &call);
@@ -167,11 +169,12 @@ private:
   std::map<std::string, mlir::Value> inputs;
   std::map<std::string, const language::FunctionStmt *> functions;
   std::vector<Frame> frames;
-  int current = kNoFrame;   // the innermost loop
-  int loopRoot = kNoFrame;  // the outermost loop of the statement at hand
+  int current = kNoFrame;    // the innermost loop
+  int loopRoot = kNoFrame;   // the outermost loop of the statement at hand
   std::deque<Scope> scopes;  // references to scopes stay valid while calls come and go
   std::map<std::pair<flow::Domain, std::string>, Slot> tables;
   std::set<std::string> lostTables;  // those whose assignment was wrong; reading them is no second error
+  bool hasLostName = false;          // one of them had a name that is not known
   std::vector<Result> results;
   bool hasResults = false;
   int depth = 0;

@@ -275,7 +275,7 @@ void Importer::assign(const Expr &target, Item value, Place place) {
   }
   auto name = subscriptName(*subscript->index);
   if (!name)
-    return;
+    return giveUp(target);
   if (element->domain == Domain::One)
     return;
   if (!writeTable(*element, *name, std::move(value), place))
@@ -293,10 +293,8 @@ void Importer::giveUp(const Expr &target) {
   } else if (const auto *subscript = as<SubscriptExpr>(target); subscript && subscript->index) {
     if (const auto *key = as<StringExpr>(subscript->index))
       lostTables.insert(key->value);
-    else if (const auto *variable = as<NameExpr>(subscript->index))
-      if (Slot *slot = findLocal(variable->name))
-        if (const Text *text = tryGet<Text>(slot->item))
-          lostTables.insert(text->value);
+    else
+      hasLostName = true;
   }
 }
 
@@ -519,12 +517,19 @@ std::optional<Importer::Result> Importer::resolveResult(const Expr &expr) {
   }
   const auto *subscript = as<SubscriptExpr>(expr);
   const auto *variable = subscript ? as<NameExpr>(subscript->base) : nullptr;
-  const auto *key = subscript && subscript->index ? as<StringExpr>(subscript->index) : nullptr;
+  std::optional<Text> key;
+  if (subscript && subscript->index) {
+    Item index = evaluate(*subscript->index);
+    if (isPoison(index))
+      return std::nullopt;
+    if (const Text *text = tryGet<Text>(index))
+      key = *text;
+  }
   Slot *slot = variable ? findLocal(variable->name) : nullptr;
   Item base = slot ? slot->item : Item(WholeGraph{});
   if (key && subscript->base->kind == ExprKind::Attribute)
     base = evaluate(*subscript->base);  // e.dst["out"] names the same table as n["out"]
-  if (isPoison(base) || (key && lostTables.count(key->value)))
+  if (isPoison(base) || (key && isLost(key->value)))
     return std::nullopt;
   if (key && tryGet<Element>(base)) {
     Domain domain = tryGet<Element>(base)->domain;
@@ -573,7 +578,7 @@ std::optional<Importer::Result> Importer::resolveResultName(const std::string &n
     error(place, "`" + name + "` is an input and cannot be returned").suggest("results are tables the model computes");
     return std::nullopt;
   }
-  if (lostTables.count(name))
+  if (isLost(name))
     return std::nullopt;
   std::string_view near = nearest(name, names);
   error(place, "there is no table \"" + name + "\" to return")
