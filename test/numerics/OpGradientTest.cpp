@@ -15,6 +15,10 @@ struct OpCase {
   std::string text;
 };
 
+void PrintTo(const OpCase &op, std::ostream *out) {
+  *out << op.name;
+}
+
 /// A model that applies `expression` to the node's `x` (three numbers, all positive) and `y`.
 std::string perNode(const std::string &expression) {
   return "def m(g, x: Node[3], y: Node[3], w: Shared[3, 2], s: Shared[2, 3]):\n"
@@ -60,7 +64,7 @@ const OpCase kCases[] = {
     {"Select", perNode("where(n.x > n.y, n.x * 2.0, n.y * 3.0)")},
     {"LogicAndComparisons", perNode("where(n.x > 0.0 and not n.y <= 0.1 or n.x == n.y, n.x, n.y * n.y)")},
     {"Linear", perNode("n.x * w")},
-    {"LinearHeadsOnBothSides", perNode("linear(outer_prod(n.x, n.y), outer_prod(s[0], w.T)[0:3])")},
+    {"LinearHeadsOnBothSides", perNode("linear(outer_prod(n.x, n.y), reshape(concat(w, w * 2.0, w * 3.0, axis=0), 3, 3, 2))")},
     {"LinearHeadsOnWeights", perNode("linear(n.x, concat(reshape(w, 1, 3, 2), reshape(w, 1, 3, 2) * 2.0, axis=0))")},
     {"LinearHeadsOnRows", perNode("linear(outer_prod(n.x, n.y), w)")},
     {"LinearTransposed", perNode("linear(n.x, transpose(s))")},
@@ -76,7 +80,7 @@ const OpCase kCases[] = {
     {"RowMin", perNode("min(outer_prod(n.x, n.y), axis=1, keepdims=True)")},
     {"Expand", perNode("where(True, n.x[0], n.y) * n.y")},
     {"Reshape", perNode("reshape(outer_prod(n.x, n.y), 9)")},
-    {"Transpose", perNode("transpose(outer_prod(n.x, n.y)) * s[0]")},
+    {"Transpose", perNode("transpose(outer_prod(n.x, n.y)) * reshape(s[0], 1, 3)")},
     {"Slice", perNode("n.x[1:3] * n.y[0]")},
     {"Concat", perNode("concat(n.x, n.y[1:2], n.x * n.y)")},
     {"BroadcastScalarAndAxes", perNode("reshape(n.x, 3, 1) * reshape(n.y, 1, 3) + n.x[1]")},

@@ -12,6 +12,9 @@ using namespace hector;
 
 /// A check that an option's value is one of `names`.
 static CLI::Validator oneOf(std::vector<std::string> names) {
+  std::string shown;  // in --help, where shell completion finds it
+  for (const std::string &name : names)
+    shown += (shown.empty() ? "{" : ",") + name;
   return CLI::Validator(
       [names](std::string &value) -> std::string {
         std::string list;
@@ -22,7 +25,7 @@ static CLI::Validator oneOf(std::vector<std::string> names) {
         }
         return "`" + value + "` is not " + list;
       },
-      "");
+      shown + "}");
 }
 
 /// What is wrong with the command line, in one line. A word that nothing takes comes first: CLI11 would rather complain
