@@ -89,6 +89,7 @@ func.func @broadcast(%x: !flow.rows<node, 2x3xf64, device> {flow.name = "x"},
 // A value used twice accumulates.
 // CHECK-LABEL: func.func @twice
 // CHECK: %[[D1:.*]] = flow.chain
+// CHECK: flow.cos
 // CHECK: %[[D2:.*]] = flow.chain
 // CHECK: flow.add %[[D1]], %[[D2]]
 func.func @twice(%x: !flow.rows<node, f64, device> {flow.name = "x"})
