@@ -94,8 +94,10 @@ constexpr Refusal kRefusals[] = {
     {"norm", "write sqrt(sum(x * x)), or normalize(x) for a row of length 1"},
     {"batch_norm", "write it with mean(n.x for n in g.nodes()), or use layer_norm(x) within a row"},
     {"prod", "products over rows are not in the language; write exp(sum(log(…) for …))"},
+    {"std", "a deviation is sqrt(mean(x * x for …) - mean(x for …) ** 2 + eps)"},
+    {"var", "a variance is mean(x * x for …) - mean(x for …) ** 2"},
     {"print", "models compute tables and print nothing; return what you want to see"},
-    {"len", "counts are sums: sum(1.0 for e in n.incoming_edges())"},
+    {"len", "counts are sums: in_degree(n), or sum(1.0 for e in p.edges())"},
 };
 
 }  // namespace

@@ -531,7 +531,11 @@ Item Importer::evaluateCompare(const CompareExpr &expr) {
       return fail(expr.place, describe(left) + " cannot be compared with " + describe(right));
     return Truth{(a->value == b->value) == (expr.op == CompareOp::Equal)};
   }
-  if (tryGet<Element>(left) || tryGet<Element>(right))
+  const Element *leftElement = tryGet<Element>(left), *rightElement = tryGet<Element>(right);
+  if (leftElement && rightElement && leftElement->domain == Domain::Node && rightElement->domain == Domain::Node)
+    return fail(expr.place, "nodes are not numbers and cannot be compared",
+                "to tell loops from other edges, declare `self_loop: Edge[]`, 1 for those from a node to itself");
+  if (leftElement || rightElement)
     return fail(expr.place, "nodes, edges and types are not numbers and cannot be compared",
                 "give each type its own value: declare `flag: EdgeType[]` and use flag[e.etype]");
   auto asNumber = [](const Item &item) -> std::optional<double> {

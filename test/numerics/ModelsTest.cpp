@@ -766,6 +766,10 @@ struct GoldenCase {
   std::string model, file;
 };
 
+void PrintTo(const GoldenCase &golden, std::ostream *out) {
+  *out << golden.model << ".hec on " << golden.file;
+}
+
 class GoldenModelTest : public testing::TestWithParam<GoldenCase> {};
 
 TEST_P(GoldenModelTest, GivesTheStoredResult) {
