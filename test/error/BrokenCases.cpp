@@ -96,6 +96,8 @@ void writeCases(const std::filesystem::path &folder) {
       {"not-a-multiple", [](TensorFile &file) { file.tensors["W"] = counting({2, 4, 7}); }},
       {"etype-lengths", [](TensorFile &file) { file.tensors["V"] = counting({3, 4, 4}); }},
       {"both-names", [](TensorFile &file) { file.tensors["param.x"] = file.tensors["x"]; }},
+      {"grad-shape", [](TensorFile &file) { file.tensors["grad.out"] = counting({4, 3}); }},
+      {"grad-misspelt", [](TensorFile &file) { file.tensors["grad.oot"] = counting({4, 4}); }},
       {"mixed-relation", [](TensorFile &file) { file.tensors["graph.src"] = ids({0, 2, 0, 1, 3}); }},
   };
   for (const auto &[name, change] : changes) {

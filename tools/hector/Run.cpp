@@ -4,6 +4,7 @@
 #include "Model.h"
 #include "compiler/Import/Import.h"
 #include "interp/Interpreter.h"
+#include "language/Diagnostics.h"
 
 #include <mlir/Dialect/Func/IR/FuncOps.h>
 
@@ -49,9 +50,16 @@ static Status appendGradients(mlir::func::FuncOp function, const Case &loaded, s
     }
     arguments.push_back(std::move(table));
   }
-  if (!isAnyGiven)
-    return Status::invalid("there is no tensor `" + inputName(function, numInputs).str() +
-                           "`, the gradient that --grad starts from");
+  if (!isAnyGiven) {
+    std::string wanted = inputName(function, numInputs).str();
+    std::vector<std::string_view> names;
+    for (const auto &[name, tensor] : loaded.file.tensors)
+      if (name.starts_with("grad."))
+        names.push_back(name);
+    std::string_view near = language::nearest(wanted, names);
+    return Status::invalid("there is no tensor `" + wanted + "`, the gradient that --grad starts from" +
+                           (near.empty() ? "" : "; did you mean `" + std::string(near) + "`?"));
+  }
   return Status::ok();
 }
 
