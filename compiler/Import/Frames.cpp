@@ -385,6 +385,7 @@ void Importer::writeTable(const Element &element, const std::string &name, Item 
   slot.place = place;
   slot.boundIn = current;
   slot.writtenIn = own.frame;
+  slot.version = ++writes;
   if (found != tables.end())
     for (const Slot::Read &read : found->second.reads)
       if (runsInside(read.loop, loopRoot))
@@ -522,6 +523,7 @@ void Importer::accumulateTable(const Element &element, const std::string &name, 
   slot.growsUntil = grows;
   slot.growsBy = kind;
   slot.writtenIn = isOwn ? own.frame : loopRoot;
+  slot.version = ++writes;
 }
 
 //===- Local variables -------------------------------------------------------------------------------------------===//
@@ -561,7 +563,6 @@ void Importer::bindLocal(const std::string &name, Item value, Place place) {
       error(place, "`" + name + "` would carry a value from one row of the loop to the next")
           .note(slot->place, "its value comes from here")
           .suggest("rows are independent of each other; accumulate with `+=` or max(…), or use another name");
-      return;
     }
   }
   Slot fresh;

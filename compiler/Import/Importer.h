@@ -171,12 +171,13 @@ private:
   std::map<std::string, mlir::Value> inputs;
   std::map<std::string, const language::FunctionStmt *> functions;
   std::vector<Frame> frames;
-  int current = kNoFrame;   // the innermost loop
-  int loopRoot = kNoFrame;  // the outermost loop of the statement at hand
+  int current = kNoFrame;    // the innermost loop
+  int loopRoot = kNoFrame;   // the outermost loop of the statement at hand
   std::deque<Scope> scopes;  // calls leave references to outer scopes valid
   std::map<std::pair<flow::Domain, std::string>, Slot> tables;
   std::vector<Result> results;
   bool hasResults = false;
+  int writes = 0;  // of tables, so far
   int depth = 0;
   int64_t work = 0;
 };

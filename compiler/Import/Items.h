@@ -101,6 +101,7 @@ struct Slot {
   flow::ReduceKind growsBy = flow::ReduceKind::Sum;
   std::vector<int> readIn;  // loops that read this version
   // Tables only.
+  int version = 0;           // how many writes of any table came before
   int writtenIn = kNoFrame;  // the loop whose own rows were written last
   struct Read {
     int loop;     // the innermost loop at the read

@@ -303,14 +303,28 @@ void Importer::assign(const Expr &target, Item value, Place place) {
 }
 
 void Importer::accumulate(ReduceKind kind, bool negate, const Expr &target, const Expr &value, Place place) {
-  Item item = evaluate(value);
   if (const auto *name = as<NameExpr>(target))
-    return accumulateLocal(name->name, kind, negate, std::move(item), place);
+    return accumulateLocal(name->name, kind, negate, evaluate(value), place);
   const auto &subscript = static_cast<const SubscriptExpr &>(target);
   Item base = evaluate(*subscript.base);
   auto name = subscriptName(*subscript.index);
-  if (const Element *element = tryGet<Element>(base); element && name)
-    accumulateTable(*element, *name, kind, negate, std::move(item), place);
+  const Element *element = tryGet<Element>(base);
+  if (!element || !name)
+    return;
+  auto version = [&] {
+    auto found = tables.find({element->domain, *name});
+    return found == tables.end() ? 0 : found->second.version;
+  };
+  int before = version();
+  Item item = evaluate(value);
+  // Python reads the target first and would lose what a function adds to it meanwhile.
+  if (version() != before) {
+    error(place,
+          "`" + std::string(target.place.text().substr(0, 40)) + "` is written while what is added to it is computed")
+        .suggest("call the function in a statement of its own");
+    return;
+  }
+  accumulateTable(*element, *name, kind, negate, std::move(item), place);
 }
 
 void Importer::runAugment(const AugmentStmt &statement) {
@@ -362,11 +376,7 @@ void Importer::runFor(const ForStmt &statement) {
   current = *frame;
   if (outer == kNoFrame)
     loopRoot = current;
-  Slot slot;
-  slot.item = Element{iteration->domain, *frame, Map::Self};
-  slot.place = statement.variablePlace;
-  slot.boundIn = current;
-  scopes.back().locals[statement.variable] = std::move(slot);
+  bindLocal(statement.variable, Element{iteration->domain, *frame, Map::Self}, statement.variablePlace);
   runBlock(statement.body);
   closeFrame(*frame);
   current = outer;
