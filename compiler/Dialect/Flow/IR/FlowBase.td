@@ -75,7 +75,9 @@ def Flow_ReduceKind : I32EnumAttr<"ReduceKind", "how rows are combined", [
   let cppNamespace = "::hector::flow";
   let genSpecializedAttr = 0;
 }
-def Flow_ReduceKindAttr : EnumAttr<Flow_Dialect, Flow_ReduceKind, "reduce_kind">;
+def Flow_ReduceKindAttr : EnumAttr<Flow_Dialect, Flow_ReduceKind, "reduce_kind"> {
+  let assemblyFormat = "`<` $value `>`";
+}
 
 class Flow_Type<string name, string typeMnemonic> : TypeDef<Flow_Dialect, name> {
   let mnemonic = typeMnemonic;

@@ -45,11 +45,13 @@ static void printKindKeyword(OpAsmPrinter &printer, Operation *, ReduceKindAttr 
 
 /// The type of `init` is that of the result, so it is written once.
 static ParseResult parseInitType(OpAsmParser &parser, Type &result, Type &init,
-                                 std::optional<OpAsmParser::UnresolvedOperand>) {
+                                 std::optional<OpAsmParser::UnresolvedOperand> start) {
   RowsType rows;
   if (parser.parseCustomTypeWithFallback(rows))
     return failure();
-  result = init = rows;
+  result = rows;
+  if (start)
+    init = rows;
   return success();
 }
 

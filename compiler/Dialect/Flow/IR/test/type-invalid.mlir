@@ -1,0 +1,84 @@
+// Types that say nothing, or too much.
+// RUN: hector-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{a row's sizes are at least 1, but one is 0}}
+func.func @c1_zero(%a: !flow.rows<node, 0xf32, device>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{a row's sizes are at least 1, but one is 0}}
+func.func @c1_zero_inside(%a: !flow.rows<node, 4x0x2xf32, device>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{expected}}
+func.func @c1_dynamic(%a: !flow.rows<node, ?xf32, device>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{a row has at most 2^40 numbers}}
+func.func @c1_huge(%a: !flow.rows<node, 1099511627776x2xf32, device>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{a row has at most 2^40 numbers}}
+func.func @c1_overflow(%a: !flow.rows<node, 9223372036854775807x9223372036854775807xf32, device>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{rows hold f64, f32, f16, bf16 or i1, but are given 'i32'}}
+func.func @c2_i32(%a: !flow.rows<node, 4xi32, device>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{rows hold f64, f32, f16, bf16 or i1, but are given 'index'}}
+func.func @c2_index(%a: !flow.rows<node, index, device>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{unknown domain `vertex`; expected one, ntype, etype, node, src_pair, dst_pair or edge}}
+func.func @domain(%a: !flow.rows<vertex, 4xf32, device>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{unknown residency `gpu`; expected device, host or disk}}
+func.func @residency(%a: !flow.rows<node, 4xf32, gpu>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{expected ','}}
+func.func @no_residency(%a: !flow.rows<node, 4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{expected valid keyword}}
+func.func @no_domain(%a: !flow.rows<4xf32, device>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{expected}}
+func.func @no_element(%a: !flow.rows<node, 4, device>) {
+  return
+}
