@@ -219,6 +219,13 @@ static bool hasCall(const Expr &expr) {
 
 /// Targets are looked at more than once, so they must be plain names and subscripts.
 bool Importer::checkTarget(const Expr &target) {
+  if (const auto *tuple = as<TupleExpr>(target))
+    return std::all_of(tuple->items.begin(), tuple->items.end(),
+                       [&](const ExprPtr &item) { return checkTarget(*item); });
+  if (const auto *subscript = as<SubscriptExpr>(target); subscript && !subscript->index) {
+    error(target.place, "the brackets are empty").suggest("name the data: n[\"h\"] = …");
+    return false;
+  }
   if (!hasCall(target))
     return true;
   error(target.place,
@@ -331,10 +338,6 @@ void Importer::runAugment(const AugmentStmt &statement) {
   const Expr &target = *statement.target;
   if (target.kind != ExprKind::Name && target.kind != ExprKind::Subscript) {
     error(target.place, "`" + std::string(target.place.text()) + "` cannot be assigned");
-    return;
-  }
-  if (const auto *subscript = as<SubscriptExpr>(target); subscript && !subscript->index) {
-    error(target.place, "the brackets are empty");
     return;
   }
   if (!checkTarget(target))
