@@ -246,6 +246,10 @@ private:
       return computeSpread(spread, type, result);
     if (auto reduce = mlir::dyn_cast<flow::ReduceOp>(op))
       return computeReduce(reduce, type, result);
+    if (auto match = mlir::dyn_cast<flow::FirstMatchOp>(op))
+      return computeFirstMatch(match, type, result);
+    if (auto grad = mlir::dyn_cast<flow::WeightGradOp>(op))
+      return computeWeightGrad(grad, type, result);
     auto dense = mlir::dyn_cast<flow::DenseOp>(op);
     if (!dense)
       return Status::failed("the interpreter has no rule for " + op.getName().getStringRef().str());
@@ -309,6 +313,75 @@ private:
     return Status::ok();
   }
 
+  /// Equal numbers, or both NaN.
+  static bool matches(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+  Status computeFirstMatch(flow::FirstMatchOp op, RowsType type, Table &result) {
+    auto rows = index(type.getDomain(), op.getVia());
+    if (!rows)
+      return rows.status();
+    const Table &input = tables[op.getRows()], &reduced = tables[op.getReduced()];
+    int64_t size = type.getRowSize();
+    std::vector<bool> isTaken(reduced.values.size(), false);
+    if (op.getInit())
+      for (size_t k = 0; k < reduced.values.size(); ++k)
+        isTaken[k] = matches(tables[op.getInit()].values[k], reduced.values[k]);
+    for (int64_t i = 0; i < input.rows; ++i)
+      for (int64_t k = 0; k < size; ++k) {
+        int64_t target = (**rows)[i] * size + k;
+        if (isTaken[target] || !matches(input.values[i * size + k], reduced.values[target]))
+          continue;
+        isTaken[target] = true;
+        result.values[i * size + k] = 1.0;
+      }
+    return Status::ok();
+  }
+
+  Status computeWeightGrad(flow::WeightGradOp op, RowsType type, Table &result) {
+    auto inputRows = index(op.getOver(), op.getInputMap()), gradRows = index(op.getOver(), op.getGradMap());
+    auto targets = index(op.getOver(), op.getVia());
+    for (const auto *rows : {&inputRows, &gradRows, &targets})
+      if (!*rows)
+        return rows->status();
+    llvm::ArrayRef<int64_t> x = op.getInput().getType().getShape(), g = op.getGrad().getType().getShape();
+    Operand input{&tables[op.getInput()], *inputRows, op.getInput().getType().getRowSize()};
+    Operand grad{&tables[op.getGrad()], *gradRows, op.getGrad().getType().getRowSize()};
+    int64_t inner = x.back(), outer = g.back();
+    int64_t batches = std::max(input.rowSize / inner, grad.rowSize / outer);
+    int64_t xStride = x.size() > 1 ? inner : 0, gStride = g.size() > 1 ? outer : 0;
+    int64_t toStride = type.getRank() > 2 ? inner * outer : 0;
+    for (int64_t r = 0; r < numRows(graph, op.getOver()); ++r) {
+      const double *gradRow = grad.row(r);
+      if (std::all_of(gradRow, gradRow + grad.rowSize, [](double value) { return value == 0.0; }))
+        continue;
+      int64_t target = *targets ? (**targets)[r] : r;
+      for (int64_t batch = 0; batch < batches; ++batch) {
+        double *to = result.values.data() + target * type.getRowSize() + batch * toStride;
+        for (int64_t i = 0; i < inner; ++i)
+          for (int64_t o = 0; o < outer; ++o)
+            to[op.getTransposed() ? o * inner + i : i * outer + o] +=
+                input.row(r)[batch * xStride + i] * gradRow[batch * gStride + o];
+      }
+    }
+    return Status::ok();
+  }
+
+  Status computeRowFirstMatch(flow::RowFirstMatchOp op, const std::vector<Operand> &in, RowsType type, Table &result) {
+    int64_t axis = op.getAxis(), length = type.getShape()[axis];
+    auto [before, after] = around(type.getShape(), axis);
+    for (int64_t i = 0; i < result.rows; ++i)
+      for (int64_t b = 0; b < before; ++b)
+        for (int64_t a = 0; a < after; ++a)
+          for (int64_t k = 0; k < length; ++k) {
+            int64_t at = (b * length + k) * after + a;
+            if (!matches(in[0].row(i)[at], in[1].row(i)[b * after + a]))
+              continue;
+            result.values[i * type.getRowSize() + at] = 1.0;
+            break;
+          }
+    return Status::ok();
+  }
+
   /// The larger of two; NaN wins, so that it shows.
   static double larger(double a, double b) { return std::isnan(a) || a >= b ? a : b; }
 
@@ -340,6 +413,7 @@ private:
         .Case<flow::SubOp>([&](auto) { return combine([](double a, double b) { return a - b; }); })
         .Case<flow::MulOp>([&](auto) { return combine([](double a, double b) { return a * b; }); })
         .Case<flow::DivOp>([&](auto) { return combine([](double a, double b) { return a / b; }); })
+        .Case<flow::ChainOp>([&](auto) { return combine([](double g, double f) { return g == 0.0 ? 0.0 : g * f; }); })
         .Case<flow::PowOp>([&](auto) { return combine([](double a, double b) { return std::pow(a, b); }); })
         .Case<flow::MaxOp>([&](auto) { return combine([](double a, double b) { return larger(a, b); }); })
         .Case<flow::MinOp>([&](auto) { return combine([](double a, double b) { return -larger(-a, -b); }); })
@@ -377,6 +451,8 @@ private:
         .Case<flow::DotOp>([&](auto) { return computeDot(dense, in, type, result); })
         .Case<flow::OuterOp>([&](auto) { return computeOuter(dense, in, type, result); })
         .Case<flow::RowReduceOp>([&](flow::RowReduceOp reduce) { return computeRowReduce(reduce, in, type, result); })
+        .Case<flow::RowFirstMatchOp>(
+            [&](flow::RowFirstMatchOp match) { return computeRowFirstMatch(match, in, type, result); })
         .Case<flow::ExpandOp>([&](auto) { return computeExpand(dense, in, type, result); })
         .Case<flow::ReshapeOp>([&](auto) { return apply([](double a) { return a; }); })
         .Case<flow::TransposeOp>([&](flow::TransposeOp op) { return computeTranspose(op, in, type, result); })
@@ -416,6 +492,8 @@ private:
       for (int64_t batch = 0; batch < batches; ++batch) {
         const double *row = in[0].row(i) + batch * xStride, *matrix = in[1].row(i) + batch * wStride;
         double *to = result.values.data() + i * type.getRowSize() + batch * outer;
+        if (op.getGuarded() && std::all_of(row, row + inner, [](double value) { return value == 0.0; }))
+          continue;
         for (int64_t k = 0; k < inner; ++k)
           for (int64_t o = 0; o < outer; ++o)
             to[o] += row[k] * matrix[transposed ? o * inner + k : k * outer + o];

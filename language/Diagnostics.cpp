@@ -3,6 +3,7 @@
 #include "language/Utf8.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <numeric>
 
@@ -144,7 +145,10 @@ std::string_view nearest(std::string_view word, const std::vector<std::string_vi
       previous.swap(current);
     }
     size_t distance = previous[m];
-    bool near = distance <= std::max(n, m) / 3;
+    bool isSameWord = std::equal(word.begin(), word.end(), candidate.begin(), candidate.end(), [](char a, char b) {
+      return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+    });
+    bool near = distance <= std::max(n, m) / 3 || isSameWord;
     if (near && (best.empty() || distance < bestDistance)) {
       best = candidate;
       bestDistance = distance;

@@ -55,7 +55,7 @@ private:
 };
 
 /// The candidate that `word` most likely misspells, or an empty view when none is near
-/// (edit distance with transpositions, at most a third of the longer word's length).
+/// (edit distance with transpositions, at most a third of the longer word's length, or the same letters in other case).
 std::string_view nearest(std::string_view word, const std::vector<std::string_view> &candidates);
 
 }  // namespace hector::language

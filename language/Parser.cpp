@@ -814,9 +814,9 @@ bool Parser::checkTarget(const Expr &target, bool single) {
     return true;
   case ExprKind::Attribute: {
     const auto &attribute = static_cast<const AttributeExpr &>(target);
-    std::string data = quote(attribute.base->place, "n") + "[\"" + quote(attribute.namePlace, "x") + "\"]";
+    std::string data = quote(attribute.base->place, "n") + "[\"new_" + quote(attribute.namePlace, "x") + "\"]";
     return refuse(target.place, "`" + quote(target.place, "this") + "` is an input and cannot be written",
-                  "write `" + data + "`, which stores data that the model computes");
+                  "what the model computes is kept by subscript, under a name of its own: `" + data + " = …`");
   }
   case ExprKind::Tuple:
     return refuse(target.place, single ? "several targets cannot be updated at once" : "targets cannot be nested",

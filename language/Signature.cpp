@@ -90,9 +90,28 @@ bool isReserved(std::string_view name) {
   return false;
 }
 
+/// The brackets of `Literal["a", "b"]`; null for any other annotation.
+const SubscriptExpr *asLiteral(const Expr *annotation) {
+  const auto *subscript = annotation ? as<SubscriptExpr>(*annotation) : nullptr;
+  const auto *word = subscript ? as<NameExpr>(subscript->base) : nullptr;
+  return word && word->name == "Literal" ? subscript : nullptr;
+}
+
 /// Whether an annotation says where data lives, as opposed to `int`, `float`, ….
 bool declaresData(const Expr *annotation) {
-  return annotation && annotation->kind == ExprKind::Subscript;
+  return annotation && annotation->kind == ExprKind::Subscript && !asLiteral(annotation);
+}
+
+/// `"a", "b" or "c"`.
+std::string listChoices(const std::vector<std::string> &choices) {
+  std::string text;
+  for (size_t i = 0; i < choices.size(); ++i)
+    text += (i == 0 ? "\"" : i + 1 == choices.size() ? " or \"" : ", \"") + choices[i] + "\"";
+  return text;
+}
+
+bool contains(const std::vector<std::string> &choices, const std::string &value) {
+  return std::find(choices.begin(), choices.end(), value) != choices.end();
 }
 
 /// A literal as a constant, with a minus sign allowed.
@@ -200,9 +219,13 @@ private:
   }
 
   void readAttribute(const Parameter &parameter) {
-    AttributeDecl attribute{parameter.name, parameter.place, AttributeKind::Integer, std::nullopt};
+    AttributeDecl attribute{parameter.name, parameter.place, AttributeKind::Integer, std::nullopt, {}};
     std::optional<AttributeKind> declared;
-    if (parameter.annotation) {
+    if (const SubscriptExpr *choices = asLiteral(parameter.annotation.get())) {
+      if (!readChoices(*choices, attribute))
+        return;
+      declared = AttributeKind::Text;
+    } else if (parameter.annotation) {
       const auto *word = as<NameExpr>(parameter.annotation);
       declared = word ? attributeKindFromName(word->name) : std::nullopt;
       if (!declared) {
@@ -230,10 +253,47 @@ private:
       }
       attribute.value = value;
       attribute.kind = declared ? *declared : kindOf(*value);
+      if (!attribute.choices.empty() && !contains(attribute.choices, std::get<std::string>(*value))) {
+        diagnostics
+            .error(parameter.value->place, "the default of `" + parameter.name + "` is " + formatConstant(*value) +
+                                               ", which is no choice of it")
+            .suggest("it is one of " + listChoices(attribute.choices));
+        return;
+      }
     } else {
       attribute.kind = *declared;
     }
     signature.attributes.push_back(std::move(attribute));
+  }
+
+  /// Reads the strings of `Literal["a", "b"]`; false, with an error recorded, where they are not that.
+  bool readChoices(const SubscriptExpr &literal, AttributeDecl &attribute) {
+    std::vector<const Expr *> items;
+    if (const auto *tuple = as<TupleExpr>(literal.index)) {
+      for (const ExprPtr &item : tuple->items)
+        items.push_back(item.get());
+    } else if (literal.index) {
+      items.push_back(literal.index.get());
+    }
+    std::string help = "write its strings: `" + attribute.name + ": Literal[\"a\", \"b\"]`";
+    if (items.empty()) {
+      diagnostics.error(literal.place, "`Literal` has no choices").suggest(help);
+      return false;
+    }
+    for (const Expr *item : items) {
+      const auto *text = as<StringExpr>(*item);
+      if (!text) {
+        diagnostics.error(item->place, "`" + std::string(item->place.text()) + "` is no string; choices are strings")
+            .suggest(help);
+        return false;
+      }
+      if (contains(attribute.choices, text->value)) {
+        diagnostics.error(item->place, "\"" + text->value + "\" is listed twice");
+        return false;
+      }
+      attribute.choices.push_back(text->value);
+    }
+    return true;
   }
 
   void readSize(const Expr &expr) {
@@ -285,6 +345,7 @@ std::optional<Signature> readSignature(const Module &module, const Source &sourc
                                        Diagnostics &diagnostics) {
   std::vector<const FunctionStmt *> functions;
   bool hasStatements = false;
+  Place firstStatement;
   size_t errorsBefore = diagnostics.size();
   std::map<std::string, Place> names;
   for (const StmtPtr &statement : module.body) {
@@ -295,6 +356,8 @@ std::optional<Signature> readSignature(const Module &module, const Source &sourc
             .note(earlier->second, "the first definition is here");
       functions.push_back(function);
     } else {
+      if (!hasStatements)
+        firstStatement = statement->place;
       hasStatements = true;
     }
   }
@@ -305,7 +368,16 @@ std::optional<Signature> readSignature(const Module &module, const Source &sourc
     auto found = std::find_if(functions.begin(), functions.end(),
                               [&](const FunctionStmt *function) { return function->name == entry; });
     if (found == functions.end()) {
-      diagnostics.error(whole, "there is no function `" + entry + "`");
+      std::vector<std::string_view> candidates;
+      for (const auto &[name, place] : names)
+        candidates.push_back(name);
+      std::string_view near = nearest(entry, candidates);
+      auto &error = diagnostics.error(Place{}, source.name() + " has no function `" + entry + "`");
+      if (!near.empty())
+        error.suggest("did you mean `--entry " + std::string(near) + "`?");
+      else if (!candidates.empty())
+        error.suggest("it has `" + std::string(candidates.front()) + "`" +
+                      (candidates.size() > 1 ? " and others" : ""));
       return std::nullopt;
     }
     signature.function = *found;
@@ -356,9 +428,10 @@ std::optional<Signature> readSignature(const Module &module, const Source &sourc
     for (const FunctionStmt *function : functions)
       if (declaresInputs(*function))
         diagnostics
-            .error(function->namePlace, "a file is one model: `" + function->name +
-                                            "` declares inputs, and so do or could the statements outside of it")
-            .suggest("move the statements into the function, or choose it with `--entry " + function->name + "`");
+            .error(function->namePlace,
+                   "`" + function->name + "` declares inputs, but the statements outside of it are a model already")
+            .note(firstStatement, "they start here")
+            .suggest("a file is one model: move the statements into the function, or remove them");
   }
   reader.readSizes();
   if (diagnostics.size() != errorsBefore)
@@ -369,10 +442,11 @@ std::optional<Signature> readSignature(const Module &module, const Source &sourc
 //===- Binding ---------------------------------------------------------------------------------------------------===//
 
 /// Splits `NAME=VALUE`.
-static BindError splitSetting(const std::string &setting, std::string &name, std::string &value) {
+static BindError splitSetting(const std::string &option, const std::string &setting, std::string &name,
+                              std::string &value) {
   size_t equals = setting.find('=');
   if (equals == std::string::npos || equals == 0)
-    return "`" + setting + "` is not NAME=VALUE";
+    return option + " takes NAME=VALUE, but is given `" + setting + "`";
   name = setting.substr(0, equals);
   value = setting.substr(equals + 1);
   return std::nullopt;
@@ -402,7 +476,7 @@ template <class T> static bool parseWhole(const std::string &text, T &value) {
 BindError bindAttributes(const Signature &signature, std::span<const std::string> settings, Binding &binding) {
   for (const std::string &setting : settings) {
     std::string name, value;
-    if (BindError error = splitSetting(setting, name, value))
+    if (BindError error = splitSetting("--set", setting, name, value))
       return error;
     const AttributeDecl *attribute = signature.findAttribute(name);
     if (!attribute) {
@@ -437,9 +511,17 @@ BindError bindAttributes(const Signature &signature, std::span<const std::string
       constant = value;
       break;
     }
-    if (!fits)
+    if (!fits) {
+      constexpr std::string_view kExpected[] = {"a whole number of 64 bits", "a number, as in 0.5", "True or False",
+                                                ""};
       return "attribute `" + name + "` is " + std::string(spelling(attribute->kind)) + ", but is set to `" + value +
-             "`";
+             "`; expected " + std::string(kExpected[static_cast<size_t>(attribute->kind)]);
+    }
+    if (!attribute->choices.empty() && !contains(attribute->choices, value)) {
+      std::string_view near = nearest(value, {attribute->choices.begin(), attribute->choices.end()});
+      return "attribute `" + name + "` is " + listChoices(attribute->choices) + ", but is set to `" + value + "`" +
+             (near.empty() ? "" : "; did you mean `" + std::string(near) + "`?");
+    }
     binding.attributes[name] = constant;
   }
   for (const AttributeDecl &attribute : signature.attributes) {
@@ -456,7 +538,7 @@ BindError bindAttributes(const Signature &signature, std::span<const std::string
 BindError bindSizes(const Signature &signature, std::span<const std::string> settings, Binding &binding) {
   for (const std::string &setting : settings) {
     std::string name, value;
-    if (BindError error = splitSetting(setting, name, value))
+    if (BindError error = splitSetting("--size", setting, name, value))
       return error;
     if (!signature.hasSize(name)) {
       if (signature.findAttribute(name))
@@ -534,6 +616,8 @@ static std::string formatSizes(std::span<const int64_t> shape) {
 /// "d_in = 16 from `x`" for every name of an expression, to say why a size was expected.
 static void explainSizes(const Expr &expr, const Binding &binding, std::string &text) {
   if (const auto *name = as<NameExpr>(expr)) {
+    if (auto attribute = binding.attributes.find(name->name); attribute != binding.attributes.end())
+      text += (text.empty() ? "" : ", ") + name->name + " = " + formatConstant(attribute->second);
     auto size = binding.sizes.find(name->name);
     if (size == binding.sizes.end())
       return;
@@ -573,6 +657,9 @@ BindError bindShape(const InputDecl &input, std::span<const int64_t> rowShape, B
     }
     std::string why;
     explainSizes(expr, binding, why);
+    if (known < 1)
+      return "`" + std::string(expr.place.text()) + "` in `" + declaration + "` is at least 1, but comes to " +
+             std::to_string(known) + (why.empty() ? "" : " (" + why + ")");
     return "rows of `" + input.name + "` have shape " + formatSizes(rowShape) + ", but `" + declaration +
            "` asks for " + (unknown.empty() ? "" : "a multiple of ") + std::to_string(known) + " at axis " +
            std::to_string(i) + (why.empty() ? "" : " (" + why + ")");
@@ -583,6 +670,7 @@ BindError bindShape(const InputDecl &input, std::span<const int64_t> rowShape, B
 std::optional<std::vector<int64_t>> rowShape(const InputDecl &input, const Binding &binding, Diagnostics &diagnostics) {
   std::vector<int64_t> shape;
   int64_t rowSize = 1;
+  bool isComplete = true;
   for (const Expr *size : input.sizes) {
     std::optional<int64_t> value = evaluateSize(*size, binding);
     if (!value) {
@@ -591,10 +679,15 @@ std::optional<std::vector<int64_t>> rowShape(const InputDecl &input, const Bindi
       splitProduct(*size, binding, unknown, known);
       if (unknown.empty())
         diagnostics.error(size->place, "this size cannot be computed");
-      else
-        diagnostics.error(unknown[0]->place, "size `" + unknown[0]->name + "` has no value")
-            .suggest("add `--size " + unknown[0]->name + "=64`");
-      return std::nullopt;
+      for (const NameExpr *name : unknown) {
+        // Once a name, however many inputs use it.
+        std::string message = "size `" + name->name + "` has no value";
+        auto isSaid = [&](const Diagnostic &earlier) { return earlier.message == message; };
+        if (std::none_of(diagnostics.all().begin(), diagnostics.all().end(), isSaid))
+          diagnostics.error(name->place, message).suggest("add `--size " + name->name + "=64`");
+      }
+      isComplete = false;
+      continue;
     }
     if (*value < 1) {
       diagnostics.error(size->place, "a size is at least 1, but this is " + std::to_string(*value));
@@ -606,7 +699,7 @@ std::optional<std::vector<int64_t>> rowShape(const InputDecl &input, const Bindi
     }
     shape.push_back(*value);
   }
-  return shape;
+  return isComplete ? std::optional(std::move(shape)) : std::nullopt;
 }
 
 }  // namespace hector::language

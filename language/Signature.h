@@ -31,12 +31,13 @@ std::string formatConstant(const Constant &constant);
 
 enum class AttributeKind : uint8_t { Integer, Float, Boolean, Text };
 
-/// `heads: int = 4`, or `heads = 4`.
+/// `heads: int = 4`, or `heads = 4`, or `norm: Literal["sym", "row"] = "sym"`.
 struct AttributeDecl {
   std::string name;
   Place place;
   AttributeKind kind;
-  std::optional<Constant> value;  // the default
+  std::optional<Constant> value;     // the default
+  std::vector<std::string> choices;  // of a Literal; empty: any value
 };
 
 /// A name that brackets introduce, with the place where it is first used.

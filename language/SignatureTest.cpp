@@ -86,7 +86,7 @@ TEST(Signature, TheModelIsTheFunctionThatDeclaresInputs) {
   EXPECT_EQ(Declared(two, "a").signature->name, "a");
   EXPECT_EQ(Declared(two).errors(), "3:5 two functions declare inputs, so either could be the model; choose with "
                                     "`--entry b`\n");
-  EXPECT_EQ(Declared(two, "c").errors(), "1:1 there is no function `c`\n");
+  EXPECT_EQ(Declared(two, "c").errors(), "1:1 m.hec has no function `c`; it has `a` and others\n");
 }
 
 TEST(Signature, AModuleCanBeTheModel) {
@@ -106,9 +106,10 @@ TEST(Signature, NothingToCompile) {
   EXPECT_EQ(errorsOf("x: Node[d]"), "1:7 the first parameter of a model is the graph; write `def m(g, …)`\n");
   EXPECT_EQ(Declared("def m(g, x: Node[d]):\n    pass\nt = 1\n", "m").errors(),
             "3:1 statements outside of functions belong to no model; move them into it\n");
-  EXPECT_EQ(Declared("def m(g, x: Node[d]):\n    pass\nt = 1\n").errors(),
-            "1:5 a file is one model: `m` declares inputs, and so do or could the statements outside of it; move the "
-            "statements into the function, or choose it with `--entry m`\n");
+  EXPECT_EQ(
+      Declared("def m(g, x: Node[d]):\n    pass\nt = 1\n").errors(),
+      "1:5 `m` declares inputs, but the statements outside of it are a model already; a file is one model: move the "
+      "statements into the function, or remove them\n");
 }
 
 TEST(Signature, DeclarationsThatSayTooLittle) {
@@ -172,14 +173,17 @@ TEST(Binding, AttributesTakeValuesAndDefaults) {
 
 TEST(Binding, AttributesThatDoNotFit) {
   Declared declared = model("g, x: Node[d], heads: int, rate: float = 1.0, deep: bool = True");
-  EXPECT_EQ(bindError(declared, {"heads"}), "`heads` is not NAME=VALUE");
-  EXPECT_EQ(bindError(declared, {"=4"}), "`=4` is not NAME=VALUE");
-  EXPECT_EQ(bindError(declared, {"heads=4.5"}), "attribute `heads` is int, but is set to `4.5`");
+  EXPECT_EQ(bindError(declared, {"heads"}), "--set takes NAME=VALUE, but is given `heads`");
+  EXPECT_EQ(bindError(declared, {"=4"}), "--set takes NAME=VALUE, but is given `=4`");
+  EXPECT_EQ(bindError(declared, {"heads=4.5"}),
+            "attribute `heads` is int, but is set to `4.5`; expected a whole number of 64 bits");
   EXPECT_EQ(bindError(declared, {"heads=99999999999999999999"}),
-            "attribute `heads` is int, but is set to `99999999999999999999`");
-  EXPECT_EQ(bindError(declared, {"heads="}), "attribute `heads` is int, but is set to ``");
-  EXPECT_EQ(bindError(declared, {"rate=fast"}), "attribute `rate` is float, but is set to `fast`");
-  EXPECT_EQ(bindError(declared, {"deep=yes"}), "attribute `deep` is bool, but is set to `yes`");
+            "attribute `heads` is int, but is set to `99999999999999999999`; expected a whole number of 64 bits");
+  EXPECT_EQ(bindError(declared, {"heads="}),
+            "attribute `heads` is int, but is set to ``; expected a whole number of 64 bits");
+  EXPECT_EQ(bindError(declared, {"rate=fast"}),
+            "attribute `rate` is float, but is set to `fast`; expected a number, as in 0.5");
+  EXPECT_EQ(bindError(declared, {"deep=yes"}), "attribute `deep` is bool, but is set to `yes`; expected True or False");
   EXPECT_EQ(bindError(declared, {}), "attribute `heads` of model `m` is not set; add `--set heads=VALUE`");
   EXPECT_EQ(bindError(declared, {"head=4"}), "model `m` has no attribute `head`; did you mean `heads`?");
   EXPECT_EQ(bindError(declared, {"zzz=4"}), "model `m` has no attribute `zzz`; it has `heads`, `rate`, `deep`");
@@ -190,7 +194,7 @@ TEST(Binding, AttributesThatDoNotFit) {
 TEST(Binding, SizesThatDoNotFit) {
   Declared declared = model("g, x: Node[d_in], W: Shared[d_in, d_out], heads: int = 4");
   EXPECT_EQ(bindError(declared, {}, {"d_in=64", "d_out=1"}), "");
-  EXPECT_EQ(bindError(declared, {}, {"d_in"}), "`d_in` is not NAME=VALUE");
+  EXPECT_EQ(bindError(declared, {}, {"d_in"}), "--size takes NAME=VALUE, but is given `d_in`");
   EXPECT_EQ(bindError(declared, {}, {"d_in=0"}), "size `d_in` is a number from 1 on, but is set to `0`");
   EXPECT_EQ(bindError(declared, {}, {"d_in=4x"}), "size `d_in` is a number from 1 on, but is set to `4x`");
   EXPECT_EQ(bindError(declared, {}, {"heads=4"}), "`heads` is an attribute of model `m`; bind it with `--set heads=4`");

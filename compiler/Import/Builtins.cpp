@@ -98,14 +98,22 @@ std::vector<std::string_view> Importer::functionNames() const {
 
 Item Importer::evaluateCall(const CallExpr &expr) {
   if (const auto *method = as<AttributeExpr>(expr.callee)) {
+    if (const auto *module = as<NameExpr>(method->base);
+        module && !findLocal(module->name) && !signature.findInput(module->name)) {
+      for (std::string_view name : {"torch", "F", "nn", "np", "numpy", "math", "dgl", "fn", "tf", "jnp", "jax"})
+        if (module->name == name)
+          return fail(method->place, "there are no modules in the language, so no `" + module->name + "`",
+                      "built-in functions have bare names: `" + method->name + "(…)`");
+    }
     Item base = evaluate(*method->base);
     if (isPoison(base))
       return Poison{};
     if (tryGet<Element>(base) || tryGet<WholeGraph>(base))
       return fail(expr.place, "`" + std::string(expr.place.text().substr(0, 60)) + "` can only be looped over",
                   "write `for e in " + std::string(expr.place.text().substr(0, 60)) + ":`, or sum(… for e in …)");
-    return fail(method->namePlace, describe(base) + " has no method `" + method->name + "`",
-                "functions are written before their argument: `" + method->name + "(x)`");
+    return fail(method->namePlace, "values have no methods, so no `." + method->name + "(…)`",
+                "functions are written before their argument: `" + method->name + "(" +
+                    std::string(method->base->place.text().substr(0, 40)) + ")`");
   }
   const auto *callee = as<NameExpr>(expr.callee);
   if (!callee)
@@ -138,7 +146,8 @@ std::optional<std::vector<const Expr *>> Importer::arguments(const CallExpr &cal
   std::string function(call.callee->place.text());
   std::vector<const Expr *> values(names.size(), nullptr);
   if (call.arguments.size() > names.size()) {
-    error(call.place, "`" + function + "` takes at most " + std::to_string(names.size()) + " arguments, but is given " +
+    error(call.place, "`" + function + "` takes at most " + std::to_string(names.size()) +
+                          (names.size() == 1 ? " argument" : " arguments") + ", but is given " +
                           std::to_string(call.arguments.size()));
     return std::nullopt;
   }
@@ -457,7 +466,8 @@ Item Importer::reduceGenerator(ReduceKind kind, const GeneratorExpr &generator, 
   if (body && isFine) {
     Rows rows = *body;
     if (!isKept) {
-      rows = Rows{constant(0.0, place), kNoFrame, Map::Self};
+      Rows zero{constant(0.0, place), kNoFrame, Map::Self};
+      rows = std::get<Rows>(dense<flow::ExpandOp>(place, {{zero, place}}, rows.type().getShape(), elementType));
     } else if (condition) {
       // A row that is left out must not count: 0 in a sum, the far end of the scale for max and min.
       double neutral = kind == ReduceKind::Max ? -INFINITY : kind == ReduceKind::Min ? INFINITY : 0.0;
@@ -592,7 +602,7 @@ Item Importer::callReshape(const CallExpr &call) {
   if (open ? total % known != 0 : total != known) {
     std::string wanted = open ? "a multiple of " + std::to_string(known) : std::to_string(known);
     return fail(call.place, "rows of " + formatRowShape(rows->type().getShape()) + " have " + std::to_string(total) +
-                                " numbers, but the sizes ask for " + wanted);
+                                " numbers, but the new shape " + formatRowShape(shape) + " has " + wanted);
   }
   return reshape(*rows, shape, call.place);
 }
@@ -728,8 +738,24 @@ Item Importer::callWhere(const CallExpr &call) {
   Item condition = evaluate(*(*values)[0]), then = evaluate(*(*values)[1]), otherwise = evaluate(*(*values)[2]);
   if (isPoison(condition) || isPoison(then) || isPoison(otherwise))
     return Poison{};
-  if (const Truth *truth = tryGet<Truth>(condition))
-    return truth->value ? then : otherwise;
+  if (const Truth *truth = tryGet<Truth>(condition)) {
+    const Item &chosen = truth->value ? then : otherwise;
+    if (tryGet<Number>(then) && tryGet<Number>(otherwise))
+      return chosen;
+    // The result has the common shape, whichever side is chosen.
+    auto a = toNumbers(then, (*values)[1]->place), b = toNumbers(otherwise, (*values)[2]->place);
+    auto shape = a && b ? flow::commonShape(a->type().getShape(), b->type().getShape()) : std::nullopt;
+    if (shape) {
+      const Rows &rows = truth->value ? *a : *b;
+      if (rows.type().getShape() == llvm::ArrayRef(*shape))
+        return rows;
+      return dense<flow::ExpandOp>(call.place, {{rows, call.place}}, *shape, elementType);
+    }
+    return a && b
+               ? fail(call.place, "rows of " + formatRowShape(a->type().getShape()) + " and of " +
+                                      formatRowShape(b->type().getShape()) + " cannot be combined element by element")
+               : Item(Poison{});
+  }
   const Rows *choice = tryGet<Rows>(condition);
   if (!choice || !choice->type().isBool())
     return fail((*values)[0]->place, "where(…) chooses by a comparison, not by " + describe(condition),

@@ -118,6 +118,7 @@ Item Importer::evaluateName(const NameExpr &expr) {
     names.push_back(attribute.name);
   for (const SizeDecl &size : signature.sizes)
     names.push_back(size.name);
+  names.push_back(signature.graph);
   std::string_view near = nearest(expr.name, names);
   if (!near.empty())
     return fail(expr.place, "nothing is called `" + expr.name + "`", "did you mean `" + std::string(near) + "`?");
@@ -196,6 +197,16 @@ Item Importer::evaluateAttribute(const AttributeExpr &expr) {
       help = "write `" + expr.name + "`";
     else if (input->home == Home::Node && (element->domain == Domain::SrcPair || element->domain == Domain::DstPair))
       help = "write `" + baseText + ".node." + expr.name + "`";
+    else if (input->home == Home::NodeType && element->domain == Domain::Edge)
+      help = "write `" + expr.name + "[" + baseText + ".src.ntype]` or `" + expr.name + "[" + baseText + ".dst.ntype]`";
+    else if (input->home == Home::Edge && element->domain == Domain::Node)
+      help = "combine it over the node's edges: sum(e." + expr.name + " for e in " + baseText + ".incoming_edges())";
+    else if (input->home == Home::EdgeType && element->domain == Domain::Node)
+      help = "types belong to edges: write `" + expr.name + "[e.etype]` for e in " + baseText + ".incoming_edges()";
+    else if (input->home == Home::EdgeType)
+      help = "write `" + expr.name + "[" + baseText + (element->domain == Domain::EdgeType ? "]`" : ".etype]`");
+    else if (input->home == Home::NodeType && element->domain == Domain::NodeType)
+      help = "write `" + expr.name + "[" + baseText + "]`";
     Diagnostic &diagnostic = error(expr.place, "`" + expr.name + "` is " + std::string(spelling(input->home)) +
                                                    " data; " + describe(base) + " has none of it");
     diagnostic.note(input->place, "it is declared here");
@@ -210,11 +221,15 @@ Item Importer::evaluateAttribute(const AttributeExpr &expr) {
     if (domainOf(input.home) == element->domain)
       names.push_back(input.name);
   std::string_view near = nearest(expr.name, names);
-  std::string list;
+  std::string list, baseText(expr.base->place.text());
   for (std::string_view name : names)
     list += (list.empty() ? "" : ", ") + std::string(name);
+  bool hasTwoNodes = element->domain == Domain::Edge && expr.name == "ntype";
   return fail(expr.namePlace, describe(base) + " has no `" + expr.name + "`",
-              !near.empty()   ? "did you mean `" + std::string(near) + "`?"
+              hasTwoNodes ? "write `" + baseText + ".src.ntype` or `" + baseText + ".dst.ntype`"
+              : element->domain == Domain::Node && expr.name == "etype"
+                  ? "edges have types: `e.etype` for e in " + baseText + ".incoming_edges()"
+              : !near.empty() ? "did you mean `" + std::string(near) + "`?"
               : names.empty() ? "declare it in the signature"
                               : "it has " + list);
 }
@@ -288,11 +303,12 @@ Item Importer::evaluateSubscript(const SubscriptExpr &expr) {
 /// Takes parts of a row by numbers and slices known when compiling.
 Item Importer::indexRows(Rows rows, const std::vector<const Expr *> &indices, Place place) {
   int64_t axis = 0;
+  std::string whole = formatRowShape(rows.type().getShape());
   for (const Expr *index : indices) {
     llvm::ArrayRef<int64_t> shape = rows.type().getShape();
     if (axis >= static_cast<int64_t>(shape.size()))
-      return fail(index->place, "there are " + std::to_string(indices.size()) + " indices, but the row has shape " +
-                                    formatRowShape(rows.type().getShape()));
+      return fail(index->place, "a row of " + whole + " is given " + std::to_string(indices.size()) +
+                                    (indices.size() == 1 ? " index" : " indices"));
     int64_t size = shape[axis], begin = 0, end = size;
     const auto *slice = as<SliceExpr>(*index);
     if (slice) {
@@ -627,7 +643,7 @@ std::optional<bool> Importer::compileTimeTruth(const Expr &expr, std::string_vie
     return number->value != 0.0;
   if (const Text *text = tryGet<Text>(item))
     return !text->value.empty();
-  error(expr.place, std::string(use) + ", but " + describe(item) + " is known only when running")
+  error(expr.place, std::string(use) + ", but this is known only when running: " + describe(item))
       .suggest("to choose row by row, write where(condition, a, b)");
   return std::nullopt;
 }
@@ -669,7 +685,10 @@ std::optional<Rows> Importer::toRows(const Item &item, Place place) {
         .suggest("write `" + (how.front() == '[' ? name + std::string(how) : std::string(how) + name) + "`");
     return std::nullopt;
   }
-  error(place, describe(item) + " is not something to compute with");
+  Diagnostic &diagnostic = error(place, describe(item) + " is not something to compute with");
+  if (const Element *element = tryGet<Element>(item); element && place.known())
+    diagnostic.suggest("its data is: an input such as `" + std::string(place.text().substr(0, 40)) +
+                       ".x`, or what the model keeps, as " + std::string(place.text().substr(0, 40)) + "[\"h\"]");
   return std::nullopt;
 }
 
@@ -695,7 +714,7 @@ mlir::Value Importer::createDense(llvm::StringRef name, Place place,
   state.addAttribute("maps", builder.getArrayAttr(maps));
   mlir::Operation *op = builder.create(state);
   llvm::SmallVector<mlir::Value> folded;
-  if (mlir::succeeded(builder.tryFold(op, folded))) {
+  if (mlir::succeeded(builder.tryFold(op, folded)) && !folded.empty()) {  // empty: changed in place
     op->erase();
     return folded[0];
   }

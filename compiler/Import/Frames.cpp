@@ -12,6 +12,7 @@ using flow::ReduceKind;
 using language::as;
 using language::AttributeExpr;
 using language::CallExpr;
+using language::Diagnostic;
 using language::NameExpr;
 
 //===- Loops -----------------------------------------------------------------------------------------------------===//
@@ -23,6 +24,12 @@ int Importer::openFrame(Domain domain, int parent, Map up, const std::string &va
 
 void Importer::closeFrame(int frame) {
   frames[frame].isOpen = false;
+}
+
+int Importer::rootOf(int frame) const {
+  while (frame != kNoFrame && frames[frame].parent != kNoFrame)
+    frame = frames[frame].parent;
+  return frame;
 }
 
 /// Whether the rows of `frame` belong to those of `ancestor`.
@@ -111,6 +118,10 @@ std::optional<Map> Importer::mapFromHere(int frame, Map map, Place place) {
     error(place, "this belongs to a loop that has ended")
         .note(loop.place, "it was computed for each " + std::string(userName(loop.domain)) + " of this loop")
         .suggest("keep it as " + (loop.variable.empty() ? "e" : loop.variable) + "[\"name\"] to use it later");
+  } else if (int root = rootOf(current); root != rootOf(frame) && !frames[root].variable.empty()) {
+    error(place, "this depends on " + variable + ", but the loop around it is over the whole graph: every pair of rows")
+        .note(loop.place, variable + " is the " + std::string(userName(loop.domain)) + " of this loop")
+        .suggest("loop over the edges of a node instead, as in `for e in n.incoming_edges()`");
   } else {
     error(place, "this depends on " + variable + ", which this loop cannot see")
         .note(loop.place, variable + " is the " + std::string(userName(loop.domain)) + " of this loop")
@@ -281,7 +292,7 @@ static std::string shown(Domain domain, const std::string &name) {
 Item Importer::readTable(const Element &element, const std::string &name, Place place) {
   auto found = tables.find({element.domain, name});
   if (found == tables.end()) {
-    if (!mapFromHere(element.frame, element.map, place))
+    if (lostTables.count(name) || !mapFromHere(element.frame, element.map, place))
       return Poison{};
     std::string owner(userName(element.domain));
     if (const language::InputDecl *input = signature.findInput(name)) {
@@ -292,9 +303,14 @@ Item Importer::readTable(const Element &element, const std::string &name, Place 
     std::vector<std::string_view> names;
     for (const auto &[key, slot] : tables) {
       if (key.second == name) {
-        error(place,
-              "\"" + name + "\" is kept for each " + std::string(userName(key.first)) + ", not for each " + owner)
-            .note(slot.place, "it is assigned here");
+        Diagnostic &diagnostic = error(place, "\"" + name + "\" is kept for each " + std::string(userName(key.first)) +
+                                                  ", not for each " + owner);
+        diagnostic.note(slot.place, "it is assigned here");
+        std::string quoted = "[\"" + name + "\"]";
+        if (key.first == Domain::Edge && element.domain == Domain::Node && !scopes.back().isPrelude)
+          diagnostic.suggest("combine it over the node's edges: sum(e" + quoted + " for e in n.incoming_edges())");
+        else if (key.first == Domain::Node && element.domain == Domain::Edge && !scopes.back().isPrelude)
+          diagnostic.suggest("an edge has two nodes: write e.src" + quoted + " or e.dst" + quoted);
         return Poison{};
       }
       if (key.first == element.domain)
@@ -342,43 +358,43 @@ Item Importer::readTable(const Element &element, const std::string &name, Place 
   return Rows{rows->table, element.frame, *map};
 }
 
-void Importer::writeTable(const Element &element, const std::string &name, Item value, Place place) {
+bool Importer::writeTable(const Element &element, const std::string &name, Item value, Place place) {
   Element own = normalise(element);
   std::string who = shown(element.domain, name);
   if (!frames[own.frame].isOpen) {
     mapFromHere(own.frame, own.map, place);
-    return;
+    return false;
   }
   if (own.map != Map::Self || own.frame != current) {
     error(place, "many rows of this loop would write the same " + std::string(userName(element.domain)) + "'s \"" +
                      name + "\"; the last would win")
         .suggest("combine them: `+=`, or `" + std::string(place.text().substr(0, 40)) +
                  " = max(…, …)`, or sum(… for …)");
-    return;
+    return false;
   }
   if (signature.findInput(name) && domainOf(signature.findInput(name)->home) == element.domain) {
     error(place, "`" + name + "` is an input of each " + std::string(userName(element.domain)) +
                      "; produced data needs another name")
         .note(signature.findInput(name)->place, "the input is declared here");
-    return;
+    return false;
   }
   if (!checkWrites(who, place))
-    return;
+    return false;
   auto found = tables.find({element.domain, name});
   if (found != tables.end()) {
     Slot &slot = found->second;
     if (slot.growsUntil != kNoFrame && frames[slot.growsUntil].isOpen) {
       error(place, who + " is overwritten while this loop still adds to it").note(slot.place, "it is accumulated here");
-      return;
+      return false;
     }
     if (isReadElsewhere(slot, own.frame)) {
       error(place, who + " is written in a loop that reads it for other rows as well")
           .suggest("end the loop before writing, or write to another name");
-      return;
+      return false;
     }
     if (isWrittenElsewhere(slot, own.frame)) {
       error(place, who + " is written along two ways in one loop").note(slot.place, "it is also written here");
-      return;
+      return false;
     }
   }
   Slot slot;
@@ -400,6 +416,7 @@ void Importer::writeTable(const Element &element, const std::string &name, Item 
     slot.item = Poison{};
   }
   tables[{element.domain, name}] = std::move(slot);
+  return true;
 }
 
 /// Refuses to write in a generator expression, whose rows have no order.
@@ -471,52 +488,55 @@ Item Importer::grow(const Slot &slot, Domain domain, ReduceKind kind, bool negat
     llvm::StringRef op = negate ? flow::SubOp::getOperationName() : flow::AddOp::getOperationName();
     return Rows{createDense(op, place, {start, {sum, Map::Self}}, resultType, {}), kNoFrame, Map::Self};
   }
-  if (llvm::ArrayRef(*shape) != type.getShape()) {
-    error(place, "rows of " + formatRowShape(type.getShape()) + " are accumulated into rows of " +
-                     formatRowShape(startType.getShape()))
-        .note(slot.place, "it starts here");
-    return Poison{};
+  if (resultType != type) {  // one number a row, say, that is to be compared with each of several
+    auto wide = mlir::cast<flow::RowsType>(fine.getType()).withShape(*shape);
+    fine = createDense(flow::ExpandOp::getOperationName(), place, {{fine, Map::Self}}, wide, {});
+    type = resultType;
   }
   mlir::Value init = createDense(flow::ExpandOp::getOperationName(), place, {start}, type, {});
   mlir::Value top = builder.create<flow::ReduceOp>(location(place), type, kindAttr, fine, init, viaAttr);
   return Rows{top, kNoFrame, Map::Self};
 }
 
-void Importer::accumulateTable(const Element &element, const std::string &name, ReduceKind kind, bool negate,
+bool Importer::accumulateTable(const Element &element, const std::string &name, ReduceKind kind, bool negate,
                                Item value, Place place) {
   Element own = normalise(element);
   std::string who = shown(element.domain, name);
   auto via = mapFromHere(own.frame, own.map, place);
   if (!via || isPoison(value))
-    return;
+    return false;
   auto found = tables.find({element.domain, name});
   if (found == tables.end()) {
+    if (lostTables.count(name))
+      return true;
     error(place, "\"" + name + "\" is accumulated before it has a start")
         .suggest("assign " + who + " = 0.0 in an earlier loop");
-    return;
+    return false;
   }
   Slot &slot = found->second;
-  if (isPoison(slot.item) || !checkWrites(who, place))
-    return;
+  if (isPoison(slot.item))
+    return true;
+  if (!checkWrites(who, place))
+    return false;
   bool isOwn = own.map == Map::Self;
   int grows = loopRoot;
   if (isOwn)
     for (grows = current; frames[grows].parent != own.frame;)
       grows = frames[grows].parent;
   if (!checkGrowth(slot, who, kind, grows, place))
-    return;
+    return false;
   bool isGrowing = slot.growsUntil != kNoFrame && frames[slot.growsUntil].isOpen;
   if (isOwn ? isWrittenElsewhere(slot, own.frame)
             : !isGrowing && slot.writtenIn != kNoFrame && isWithin(slot.writtenIn, loopRoot)) {
     error(place, who + " is set for each row by the same loop that accumulates into other rows of it")
         .note(slot.place, "it is set here")
         .suggest("set it in a loop before this one");
-    return;
+    return false;
   }
   if (isOwn && isReadElsewhere(slot, own.frame)) {
     error(place, who + " grows in a loop that also reads it for other rows")
         .suggest("read it after the loop, or accumulate into another name");
-    return;
+    return false;
   }
   slot.item = grow(slot, element.domain, kind, negate, std::move(value), *via, place);
   slot.place = place;
@@ -524,6 +544,7 @@ void Importer::accumulateTable(const Element &element, const std::string &name, 
   slot.growsBy = kind;
   slot.writtenIn = isOwn ? own.frame : loopRoot;
   slot.version = ++writes;
+  return true;
 }
 
 //===- Local variables -------------------------------------------------------------------------------------------===//
@@ -535,15 +556,20 @@ Slot *Importer::findLocal(const std::string &name) {
 }
 
 Item Importer::readLocal(Slot &slot, const std::string &name, Place place) {
-  // A loop without rows would not have set it, whatever its value.
-  if (slot.boundIn != kNoFrame && !frames[slot.boundIn].isOpen) {
-    mapFromHere(slot.boundIn, Map::Self, place);
+  if (isPoison(slot.item))
     return Poison{};
-  }
   if (slot.growsUntil != kNoFrame && frames[slot.growsUntil].isOpen) {
     error(place, "`" + name + "` is read while this loop still adds to it")
         .note(slot.place, "it is accumulated here")
         .suggest("read it after the loop");
+    return Poison{};
+  }
+  // A loop without rows would not have set it, whatever its value.
+  if (slot.boundIn != kNoFrame && !frames[slot.boundIn].isOpen && !tryGet<Element>(slot.item)) {
+    const Frame &loop = frames[slot.boundIn];
+    error(place, "`" + name + "` belongs to a loop that has ended")
+        .note(loop.place, "it was computed for each " + std::string(userName(loop.domain)) + " of this loop")
+        .suggest("keep it as " + (loop.variable.empty() ? "e" : loop.variable) + "[\"" + name + "\"] to use it later");
     return Poison{};
   }
   slot.readIn.push_back(current);

@@ -11,6 +11,7 @@
 
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 
 namespace hector::importer {
@@ -54,6 +55,8 @@ private:
   void runIf(const language::IfStmt &statement);
   void runReturn(const language::ReturnStmt &statement);
   void assign(const Expr &target, Item value, Place place);
+  void giveUp(const Expr &target);
+  void giveUp(const language::Block &block);
   void accumulate(flow::ReduceKind kind, bool negate, const Expr &target, const Expr &value, Place place);
   bool isOuterTarget(const Expr &target);
   bool checkTarget(const Expr &target);
@@ -71,6 +74,7 @@ private:
   int openFrame(flow::Domain domain, int parent, flow::Map up, const std::string &variable, Place place,
                 bool isGenerator);
   void closeFrame(int frame);
+  int rootOf(int frame) const;
   bool isWithin(int frame, int ancestor) const;
   bool runsInside(int frame, int loop) const;
   bool isSameRows(const Element &row, int written, int loop) const;
@@ -82,8 +86,8 @@ private:
   std::optional<Iteration> readIterator(const Expr &expr);
   std::optional<int> openLoop(const Iteration &iteration, const std::string &variable, Place place, bool isStatement);
   Item readTable(const Element &element, const std::string &name, Place place);
-  void writeTable(const Element &element, const std::string &name, Item value, Place place);
-  void accumulateTable(const Element &element, const std::string &name, flow::ReduceKind kind, bool negate, Item value,
+  bool writeTable(const Element &element, const std::string &name, Item value, Place place);
+  bool accumulateTable(const Element &element, const std::string &name, flow::ReduceKind kind, bool negate, Item value,
                        Place place);
   Item readLocal(Slot &slot, const std::string &name, Place place);
   void bindLocal(const std::string &name, Item value, Place place);
@@ -175,6 +179,7 @@ private:
   int loopRoot = kNoFrame;   // the outermost loop of the statement at hand
   std::deque<Scope> scopes;  // calls leave references to outer scopes valid
   std::map<std::pair<flow::Domain, std::string>, Slot> tables;
+  std::set<std::string> lostTables;  // those whose assignment was wrong; reading them is no second error
   std::vector<Result> results;
   bool hasResults = false;
   int writes = 0;  // of tables, so far

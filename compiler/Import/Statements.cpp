@@ -100,6 +100,9 @@ std::string Importer::describe(const Item &item) const {
       return (vowel ? "an " : "a ") + std::string(userName(element.domain));
     }
     std::string operator()(const Rows &rows) {
+      if (rows.type().isBool())
+        return rows.type().getRank() == 0 ? "a truth value a row"
+                                          : "truth values of " + formatRowShape(rows.type().getShape());
       return rows.type().getRank() == 0 ? "one number a row" : "rows of " + formatRowShape(rows.type().getShape());
     }
     std::string operator()(const Input &input) { return "input `" + input.decl->name + "`"; }
@@ -124,24 +127,25 @@ mlir::Location Importer::location(Place place) {
 //===- Statements ------------------------------------------------------------------------------------------------===//
 
 void Importer::runBlock(const Block &block) {
-  const Stmt *previous = nullptr;
   for (const StmtPtr &statement : block) {
-    if (scopes.back().hasReturned) {
-      // An `if` that returned leaves the rest to the other case.
-      if (previous && previous->kind == StmtKind::Return)
-        error(statement->place, "nothing runs after `return`").suggest("make `return` the last statement");
-      return;
-    }
     runStatement(*statement);
-    previous = statement.get();
+    if (!scopes.back().hasReturned)
+      continue;
+    // After `if c: return a`, the rest is the other branch.
+    if (statement->kind == StmtKind::Return && statement != block.back())
+      error((&statement)[1]->place, "nothing runs after `return`").suggest("make `return` the last statement");
+    return;
   }
 }
 
 void Importer::runStatement(const Stmt &statement) {
   switch (statement.kind) {
   case StmtKind::Function:
-    if (scopes.size() > 1 || signature.function)
+    if (scopes.size() > 1 || signature.function) {
+      const auto &function = static_cast<const FunctionStmt &>(statement);
       error(statement.place, "a function inside another").suggest("move it out, to the left margin");
+      functions.try_emplace(function.name, &function);
+    }
     return;
   case StmtKind::Declare:
     if (scopes.size() > 1 || signature.function)
@@ -306,7 +310,43 @@ void Importer::assign(const Expr &target, Item value, Place place) {
   auto name = subscriptName(*subscript->index);
   if (!name)
     return;
-  writeTable(*element, *name, std::move(value), place);
+  if (!writeTable(*element, *name, std::move(value), place))
+    giveUp(target);
+}
+
+/// After a wrong assignment: what it should have set is unknown from here on, and nobody complains again.
+void Importer::giveUp(const Expr &target) {
+  if (const auto *name = as<NameExpr>(target)) {
+    if (!signature.findInput(name->name))
+      scopes.back().locals[name->name].item = Poison{};
+  } else if (const auto *tuple = as<TupleExpr>(target)) {
+    for (const ExprPtr &item : tuple->items)
+      giveUp(*item);
+  } else if (const auto *subscript = as<SubscriptExpr>(target); subscript && subscript->index) {
+    if (const auto *key = as<StringExpr>(subscript->index))
+      lostTables.insert(key->value);
+    else if (const auto *variable = as<NameExpr>(subscript->index))
+      if (Slot *slot = findLocal(variable->name))
+        if (const Text *text = tryGet<Text>(slot->item))
+          lostTables.insert(text->value);
+  }
+}
+
+/// The same for all that a block, which cannot be run, would have set.
+void Importer::giveUp(const Block &block) {
+  for (const StmtPtr &statement : block) {
+    if (const auto *assign = as<AssignStmt>(statement)) {
+      giveUp(*assign->target);
+    } else if (const auto *augment = as<AugmentStmt>(statement)) {
+      giveUp(*augment->target);
+    } else if (const auto *loop = as<ForStmt>(statement)) {
+      scopes.back().locals[loop->variable].item = Poison{};
+      giveUp(loop->body);
+    } else if (const auto *choice = as<IfStmt>(statement)) {
+      giveUp(choice->then);
+      giveUp(choice->otherwise);
+    }
+  }
 }
 
 void Importer::accumulate(ReduceKind kind, bool negate, const Expr &target, const Expr &value, Place place) {
@@ -329,9 +369,10 @@ void Importer::accumulate(ReduceKind kind, bool negate, const Expr &target, cons
     error(place,
           "`" + std::string(target.place.text().substr(0, 40)) + "` is written while what is added to it is computed")
         .suggest("call the function in a statement of its own");
-    return;
+    return giveUp(target);
   }
-  accumulateTable(*element, *name, kind, negate, std::move(item), place);
+  if (!accumulateTable(*element, *name, kind, negate, std::move(item), place))
+    giveUp(target);
 }
 
 void Importer::runAugment(const AugmentStmt &statement) {
@@ -359,9 +400,8 @@ void Importer::runAugment(const AugmentStmt &statement) {
 void Importer::runFor(const ForStmt &statement) {
   auto iteration = readIterator(*statement.iterator);
   if (!iteration) {
-    // Names that the body would have bound stay silent.
     scopes.back().locals[statement.variable].item = Poison{};
-    return;
+    return giveUp(statement.body);
   }
   if (iteration->isRange) {
     for (int64_t k : iteration->numbers) {
@@ -373,8 +413,10 @@ void Importer::runFor(const ForStmt &statement) {
     return;
   }
   auto frame = openLoop(*iteration, statement.variable, statement.place, /*isStatement=*/true);
-  if (!frame)
-    return;
+  if (!frame) {
+    scopes.back().locals[statement.variable].item = Poison{};
+    return giveUp(statement.body);
+  }
   int outer = current;
   current = *frame;
   if (outer == kNoFrame)
@@ -390,7 +432,9 @@ void Importer::runFor(const ForStmt &statement) {
 void Importer::runIf(const IfStmt &statement) {
   auto truth = compileTimeTruth(*statement.condition, "`if` chooses when compiling");
   if (truth)
-    runBlock(*truth ? statement.then : statement.otherwise);
+    return runBlock(*truth ? statement.then : statement.otherwise);
+  giveUp(statement.then);
+  giveUp(statement.otherwise);
 }
 
 void Importer::runReturn(const ReturnStmt &statement) {
@@ -435,6 +479,17 @@ Item Importer::callFunction(const FunctionStmt &function, bool isPrelude, const 
   constexpr size_t kMaxCalls = 64;
   if (scopes.size() > kMaxCalls)
     return fail(call.place, "functions call each other more than " + std::to_string(kMaxCalls) + " deep");
+  auto wrongCall = [&](Place place, const std::string &message) -> Item {
+    std::string parameters;
+    for (const Parameter &parameter : function.parameters)
+      parameters += (parameters.empty() ? "" : ", ") + parameter.name;
+    Diagnostic &diagnostic = error(place, "`" + function.name + "` " + message);
+    if (isPrelude)
+      diagnostic.suggest("it is " + function.name + "(" + parameters + ")");
+    else
+      diagnostic.note(function.namePlace, "it is defined here");
+    return Poison{};
+  };
   Scope scope;
   scope.function = &function;
   scope.isPrelude = isPrelude;
@@ -449,8 +504,8 @@ Item Importer::callFunction(const FunctionStmt &function, bool isPrelude, const 
   }
   std::vector<bool> isSet(function.parameters.size(), false);
   if (call.arguments.size() > function.parameters.size())
-    return fail(call.place, "`" + function.name + "` takes " + std::to_string(function.parameters.size()) +
-                                " arguments, but is given " + std::to_string(call.arguments.size()));
+    return wrongCall(call.place, "takes " + std::to_string(function.parameters.size()) + " arguments, but is given " +
+                                     std::to_string(call.arguments.size()));
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     slots[i]->item = evaluate(*call.arguments[i]);
     isSet[i] = true;
@@ -460,7 +515,7 @@ Item Importer::callFunction(const FunctionStmt &function, bool isPrelude, const 
     while (i < function.parameters.size() && function.parameters[i].name != keyword.name)
       ++i;
     if (i == function.parameters.size())
-      return fail(keyword.namePlace, "`" + function.name + "` has no parameter `" + keyword.name + "`");
+      return wrongCall(keyword.namePlace, "has no parameter `" + keyword.name + "`");
     if (isSet[i])
       return fail(keyword.namePlace, "`" + keyword.name + "` is given twice");
     slots[i]->item = evaluate(*keyword.value);
@@ -470,7 +525,7 @@ Item Importer::callFunction(const FunctionStmt &function, bool isPrelude, const 
     if (isSet[i])
       continue;
     if (!function.parameters[i].value)
-      return fail(call.place, "`" + function.name + "` needs a value for `" + function.parameters[i].name + "`");
+      return wrongCall(call.place, "needs a value for `" + function.parameters[i].name + "`");
     // A default knows the model's inputs and attributes, not the names of whoever calls.
     Scope definition;
     definition.function = &function;
@@ -499,13 +554,13 @@ std::optional<Importer::Result> Importer::resolveResult(const Expr &expr) {
         return std::nullopt;
       const Rows *rows = tryGet<Rows>(slot->item);
       if (slot->boundIn != kNoFrame && !tryGet<Element>(slot->item)) {
-        mapFromHere(slot->boundIn, Map::Self, expr.place);
+        readLocal(*slot, name->name, expr.place);  // says which loop
         return std::nullopt;
       }
       if (tryGet<Number>(slot->item) || (rows && rows->frame == kNoFrame))
         return Result{name->name, expr.place, Domain::One, slot};
       if (rows) {
-        mapFromHere(rows->frame, rows->map, expr.place);
+        readLocal(*slot, name->name, expr.place);  // says that its loop has ended
         return std::nullopt;
       }
       error(expr.place, describe(slot->item) + " is no table and cannot be returned")
@@ -516,25 +571,32 @@ std::optional<Importer::Result> Importer::resolveResult(const Expr &expr) {
   }
   const auto *subscript = as<SubscriptExpr>(expr);
   const auto *variable = subscript ? as<NameExpr>(subscript->base) : nullptr;
-  const auto *key = subscript ? as<StringExpr>(subscript->index) : nullptr;
+  const auto *key = subscript && subscript->index ? as<StringExpr>(subscript->index) : nullptr;
   Slot *slot = variable ? findLocal(variable->name) : nullptr;
-  if (slot && isPoison(slot->item))
+  Item base = slot ? slot->item : Item(WholeGraph{});
+  if (key && subscript->base->kind == ExprKind::Attribute)
+    base = evaluate(*subscript->base);  // e.dst["out"] names the same table as n["out"]
+  if (isPoison(base) || (key && lostTables.count(key->value)))
     return std::nullopt;
-  if (slot && key && tryGet<Element>(slot->item)) {
-    Domain domain = tryGet<Element>(slot->item)->domain;
+  if (key && tryGet<Element>(base)) {
+    Domain domain = tryGet<Element>(base)->domain;
     auto found = tables.find({domain, key->value});
     if (found != tables.end())
       return Result{key->value, expr.place, domain, &found->second};
-    int frame = openFrame(domain, kNoFrame, Map::Self, variable->name, expr.place, false);
+    int frame = openFrame(domain, kNoFrame, Map::Self, "", expr.place, false);
     current = frame;
     readTable({domain, frame, Map::Self}, key->value, expr.place);  // says what is wrong, with the nearest name
     current = kNoFrame;
     return std::nullopt;
   }
   if (variable && key && !slot) {
+    bool isKept = false;
+    for (const auto &[table, kept] : tables)
+      isKept |= table.second == key->value;
     error(expr.place, "`" + variable->name + "` is no loop variable of this model")
-        .suggest("return what a loop has kept, by the loop's variable: after `for n in g.nodes():`, n[\"" + key->value +
-                 "\"]");
+        .suggest(isKept ? "write `return \"" + key->value + "\"`"
+                        : "return what a loop has kept, by the loop's variable: after `for n in g.nodes():`, n[\"" +
+                              key->value + "\"]");
     return std::nullopt;
   }
   error(expr.place, "`" + std::string(expr.place.text().substr(0, 60)) + "` is no table and cannot be returned")
@@ -563,6 +625,8 @@ std::optional<Importer::Result> Importer::resolveResultName(const std::string &n
     error(place, "`" + name + "` is an input and cannot be returned").suggest("results are tables the model computes");
     return std::nullopt;
   }
+  if (lostTables.count(name))
+    return std::nullopt;
   std::string_view near = nearest(name, names);
   error(place, "there is no table \"" + name + "\" to return")
       .suggest(near.empty() ? "keep it first, as in n[\"" + name + "\"] = …"

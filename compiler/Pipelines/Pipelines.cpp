@@ -1,5 +1,6 @@
 #include "compiler/Pipelines/Pipelines.h"
 
+#include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "language/Diagnostics.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -22,13 +23,26 @@ const NamedPass kPasses[] = {
        manager.addPass(mlir::createCanonicalizerPass());
        manager.addPass(mlir::createCSEPass());
      }},
+    // Matches the naive form as users write it; simplify comes first, so that equal exponentials are one op.
+    {"stabilise-softmax",
+     [](mlir::PassManager &manager) {
+       manager.addNestedPass<mlir::func::FuncOp>(flow::createStabiliseSoftmaxPass());
+     }},
 };
 
-constexpr std::string_view kDefault[] = {"simplify"};
+constexpr std::string_view kDefault[] = {"simplify", "stabilise-softmax"};
 
 }  // namespace
 
-std::optional<std::string> buildPipeline(mlir::PassManager &manager, const std::string &text) {
+std::vector<std::string_view> passNames() {
+  std::vector<std::string_view> names;
+  for (const NamedPass &pass : kPasses)
+    names.push_back(pass.name);
+  return names;
+}
+
+/// Adds the passes of one list.
+static std::optional<std::string> addPasses(mlir::PassManager &manager, const std::string &text) {
   if (text == "none")
     return std::nullopt;
   llvm::SmallVector<llvm::StringRef> names;
@@ -43,6 +57,8 @@ std::optional<std::string> buildPipeline(mlir::PassManager &manager, const std::
       pass->add(manager);
       continue;
     }
+    if (name == "none" || name == "default")
+      return "`" + name.str() + "` stands alone in --passes, but is given in the list `" + text + "`";
     std::vector<std::string_view> known = {"none", "default"};
     std::string list;
     for (const NamedPass &candidate : kPasses) {
@@ -55,6 +71,15 @@ std::optional<std::string> buildPipeline(mlir::PassManager &manager, const std::
                          : "did you mean `" + std::string(near) + "`?");
   }
   return std::nullopt;
+}
+
+std::optional<std::string> buildPipeline(mlir::PassManager &manager, const std::string &text, bool differentiate) {
+  // What makes the forward pass smaller comes first: there is then less to differentiate.
+  auto wrong = addPasses(manager, text);
+  if (wrong || !differentiate)
+    return wrong;
+  manager.addNestedPass<mlir::func::FuncOp>(flow::createDifferentiatePass());
+  return addPasses(manager, text);
 }
 
 }  // namespace hector

@@ -11,7 +11,7 @@ using language::InputDecl;
 static Result<const Tensor *> findTensor(const TensorFile &file, const InputDecl &input) {
   const Tensor *plain = file.find(input.name), *parameter = file.find("param." + input.name);
   if (plain && parameter)
-    return Status::invalid("it has both `" + input.name + "` and `param." + input.name +
+    return Status::invalid("the file has both `" + input.name + "` and `param." + input.name +
                            "`; only one can be bound to input `" + input.name + "`");
   if (plain || parameter)
     return plain ? plain : parameter;
@@ -31,8 +31,8 @@ static Result<const Tensor *> findTensor(const TensorFile &file, const InputDecl
   return Status::invalid("there is no tensor `" + input.name + "` or `param." + input.name + "` for input `" +
                          std::string(input.place.text()) + "`; " +
                          (!near.empty()   ? "did you mean `" + std::string(near) + "`?"
-                          : names.empty() ? std::string("it holds no tensor but the graph")
-                                          : "it has " + list + (names.size() > 12 ? ", …" : "")));
+                          : names.empty() ? std::string("the file holds no tensor but the graph")
+                                          : "the file has " + list + (names.size() > 12 ? ", …" : "")));
 }
 
 static std::string_view rowsOf(Home home) {
@@ -67,7 +67,7 @@ static int64_t countOf(const Graph &graph, Home home) {
   return 1;
 }
 
-static Result<Case> bindCase(TensorFile file, const language::Signature &signature, language::Binding &binding) {
+Result<Case> bindCase(TensorFile file, const language::Signature &signature, language::Binding &binding) {
   std::vector<const Tensor *> tensors;
   int64_t relations = -1, nodes = -1;
   std::string relationsFrom;
@@ -82,8 +82,9 @@ static Result<Case> bindCase(TensorFile file, const language::Signature &signatu
                              "` has one row for each of the " + std::string(rowsOf(input.home)));
     if (input.home == Home::EdgeType) {
       if (relations >= 0 && shape[0] != relations)
-        return Status::invalid("tensor `" + input.name + "` has " + std::to_string(shape[0]) + " edge types, but `" +
-                               relationsFrom + "` has " + std::to_string(relations));
+        return Status::invalid("tensor `" + input.name + "` has " + std::to_string(shape[0]) + " rows, but `" +
+                               relationsFrom + "` has " + std::to_string(relations) +
+                               "; EdgeType inputs have one row for each edge type");
       relations = shape[0];
       relationsFrom = input.name;
     }

@@ -22,6 +22,9 @@ struct Case {
 /// determine are added to `binding`; those already there are checked.
 Result<Case> loadCase(const std::string &path, const language::Signature &signature, language::Binding &binding);
 
+/// The same on tensors already read; messages do not name the file.
+Result<Case> bindCase(TensorFile file, const language::Signature &signature, language::Binding &binding);
+
 /// The tensor as rows of an input that lives at `home`.
 Table toTable(const Tensor &tensor, language::Home home);
 

@@ -25,12 +25,14 @@ struct RunOptions {
   std::string casePath;
   std::string outPath;
   std::string backend;  // empty: the best there is
+  bool grad = false;
   std::string passes = "default";
 };
 
 struct CompileOptions {
   ModelOptions model;
   std::string emit;
+  bool grad = false;
   std::string passes = "none";
   std::string outPath;  // empty: standard output
 };

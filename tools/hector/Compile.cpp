@@ -23,7 +23,7 @@ static Status compileModel(const CompileOptions &options) {
   auto module = compileToFlow(context, *model, binding, options.model.dtype.empty() ? "f32" : options.model.dtype);
   if (!module)
     return module.status();
-  if (Status status = runPasses(module->get(), options.passes); !status.isOk())
+  if (Status status = runPasses(module->get(), options.passes, options.grad); !status.isOk())
     return status;
   std::string text;
   llvm::raw_string_ostream out(text);

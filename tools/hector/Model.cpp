@@ -24,6 +24,7 @@ int report(const Status &status) {
 /// The whole of a file, refused beyond what a model could be.
 static Result<std::string> readText(const std::string &path) {
   constexpr size_t kMaxBytes = size_t{64} << 20;
+  constexpr size_t kLooksLikeText = 16;  // a zero byte further on is shown in its place by the parser
   std::FILE *file = std::fopen(path.c_str(), "rb");
   if (!file)
     return Status::invalid("error: cannot read model `" + path + "`: " + std::strerror(errno));
@@ -37,6 +38,9 @@ static Result<std::string> readText(const std::string &path) {
   std::fclose(file);
   if (failed)
     return Status::invalid("error: cannot read model `" + path + "`: " + std::strerror(reason));
+  if (text.find('\0') < kLooksLikeText)
+    return Status::invalid("error: `" + path + "` is no model: it holds binary data; expected a text such as " +
+                           "models/rgcn.hec");
   if (text.size() > kMaxBytes)
     return Status::invalid("error: model `" + path + "` is larger than 64 MiB");
   return text;
@@ -82,9 +86,9 @@ Result<mlir::OwningOpRef<mlir::ModuleOp>> compileToFlow(mlir::MLIRContext &conte
   return module;
 }
 
-Status runPasses(mlir::ModuleOp module, const std::string &passes) {
+Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad) {
   mlir::PassManager manager(module.getContext());
-  if (auto wrong = buildPipeline(manager, passes))
+  if (auto wrong = buildPipeline(manager, passes, grad))
     return Status::invalid("error: " + *wrong);
   if (mlir::failed(manager.run(module)))
     return Status::failed("error: a pass failed; run with --passes none and report the model");

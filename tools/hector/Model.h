@@ -1,7 +1,7 @@
 /// A model file read, parsed and bound.
 #pragma once
 
-#include "Commands.h"
+#include "tools/hector/Commands.h"
 #include "language/Parser.h"
 #include "language/Signature.h"
 #include "runtime/base/Status.h"
@@ -28,8 +28,8 @@ Result<Model> loadModel(const ModelOptions &options);
 Result<mlir::OwningOpRef<mlir::ModuleOp>> compileToFlow(mlir::MLIRContext &context, const Model &model,
                                                         const language::Binding &binding, const std::string &dtype);
 
-/// Runs the passes that `passes` names.
-Status runPasses(mlir::ModuleOp module, const std::string &passes);
+/// Runs the passes that `passes` names; with `grad`, derives the gradients of all inputs as well.
+Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad);
 
 /// Loads the dialects that models use.
 void loadDialects(mlir::MLIRContext &context);

@@ -25,6 +25,36 @@ static Status chooseBackend(RunOptions &options) {
   return Status::ok();
 }
 
+/// Appends the upstream gradients that a differentiated function takes after its inputs: `grad.NAME` of the case for
+/// result NAME, zeros for results that have none as long as one has.
+static Status appendGradients(mlir::func::FuncOp function, const Case &loaded, std::vector<Table> &arguments) {
+  bool isAnyGiven = false;
+  size_t numInputs = arguments.size();
+  for (size_t i = numInputs; i < function.getNumArguments(); ++i) {
+    std::string name = inputName(function, i).str();
+    auto type = mlir::cast<flow::RowsType>(function.getArgumentTypes()[i]);
+    Table table;
+    table.rows = numRows(loaded.graph, type.getDomain());
+    table.shape.assign(type.getShape().begin(), type.getShape().end());
+    table.values.assign(table.rows * type.getRowSize(), 0.0);
+    std::vector<int64_t> shape = table.shape;
+    if (type.getDomain() != flow::Domain::One)
+      shape.insert(shape.begin(), table.rows);
+    if (const Tensor *tensor = loaded.file.find(name)) {
+      if (tensor->shape != shape)
+        return Status::invalid("tensor `" + name + "` has shape " + formatShape(tensor->shape) +
+                               ", but the result it belongs to has " + formatShape(shape));
+      table.values = tensor->toDoubles();
+      isAnyGiven = true;
+    }
+    arguments.push_back(std::move(table));
+  }
+  if (!isAnyGiven)
+    return Status::invalid("there is no tensor `" + inputName(function, numInputs).str() +
+                           "`, the gradient that --grad starts from");
+  return Status::ok();
+}
+
 static Status runModel(RunOptions options) {
   if (Status status = chooseBackend(options); !status.isOk())
     return status;
@@ -45,13 +75,16 @@ static Status runModel(RunOptions options) {
   auto module = compileToFlow(context, *model, binding, options.model.dtype);
   if (!module)
     return module.status();
-  if (Status status = runPasses(module->get(), options.passes); !status.isOk())
+  if (Status status = runPasses(module->get(), options.passes, options.grad); !status.isOk())
     return status;
   auto function = *module->get().getOps<mlir::func::FuncOp>().begin();
 
   std::vector<Table> arguments;
   for (size_t i = 0; i < loaded->inputs.size(); ++i)
     arguments.push_back(toTable(*loaded->inputs[i], model->signature.inputs[i].home));
+  if (options.grad)
+    if (Status status = appendGradients(function, *loaded, arguments); !status.isOk())
+      return std::move(status).during("error: " + options.casePath);
   auto results = interpret(function, loaded->graph, std::move(arguments));
   if (!results)
     return Status(results.status()).during("error: " + options.casePath);

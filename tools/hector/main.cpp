@@ -1,12 +1,64 @@
 /// The command line: options to the structs of Commands.h.
 
 #include "Commands.h"
+#include "language/Diagnostics.h"
 
 #include <CLI/CLI.hpp>
 
 #include <csignal>
+#include <cstdio>
 
 using namespace hector;
+
+/// A check that an option's value is one of `names`.
+static CLI::Validator oneOf(std::vector<std::string> names) {
+  return CLI::Validator(
+      [names](std::string &value) -> std::string {
+        std::string list;
+        for (const std::string &name : names) {
+          if (value == name)
+            return {};
+          list += (list.empty() ? "" : name == names.back() ? " or " : ", ") + name;
+        }
+        return "`" + value + "` is not " + list;
+      },
+      "");
+}
+
+/// What is wrong with the command line, in one line. A word that nothing takes comes first: CLI11 would rather complain
+/// of the option that it was meant to be.
+static std::string explain(const CLI::App &app, const CLI::ParseError &error) {
+  const CLI::App *command = app.get_subcommands().empty() ? nullptr : app.get_subcommands().front();
+  std::vector<std::string> left = command ? command->remaining() : app.remaining();
+  std::string name = command ? "hector " + command->get_name() : "hector";
+  std::string text = error.what();
+  if (!left.empty() && error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ValidationError)) {
+    std::vector<std::string> names;
+    bool isOption = left.front().starts_with("-");
+    if (isOption) {
+      for (const CLI::Option *option : (command ? *command : app).get_options())
+        for (const std::string &word : option->get_lnames())
+          names.push_back("--" + word);
+    } else if (!command) {
+      for (const CLI::App *other : app.get_subcommands({}))
+        names.push_back(other->get_name());
+    }
+    std::vector<std::string_view> views(names.begin(), names.end());
+    std::string_view near = language::nearest(left.front(), views);
+    text = isOption   ? "`" + name + "` has no option `" + left.front() + "`"
+           : !command ? "there is no command `" + left.front() + "`"
+                      : "`" + left.front() + "` is one argument too many for `" + name + "`";
+    if (!near.empty())
+      text += "; did you mean `" + std::string(near) + "`?";
+  } else if (!command) {
+    text = "a command is missing";
+  } else if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError)) {
+    text = "`" + name + "` needs " + text.substr(0, text.find(" is required"));
+  } else if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) {
+    text = "`" + name + "` needs a value after " + text.substr(0, text.find(':'));
+  }
+  return "error: " + text + "\n   help: see `" + name + " --help`\n";
+}
 
 static void addModelOptions(CLI::App &command, ModelOptions &options) {
   command.add_option("MODEL", options.path, "The model file (.hec)")->required();
@@ -17,7 +69,7 @@ static void addModelOptions(CLI::App &command, ModelOptions &options) {
       ->take_all();
   command.add_option("--size", options.sizes, "Binds a size; may be repeated")->type_name("NAME=NUMBER")->take_all();
   command.add_option("--dtype", options.dtype, "The numbers to compute with: f64, f32, tf32, bf16 or f16")
-      ->check(CLI::IsMember({"f64", "f32", "tf32", "bf16", "f16"}))
+      ->check(oneOf({"f64", "f32", "tf32", "bf16", "f16"}))
       ->type_name("TYPE");
 }
 
@@ -35,8 +87,9 @@ int main(int argc, char **argv) {
   runApp->add_option("--case", run.casePath, "The graph and the inputs (.safetensors)")->required()->type_name("FILE");
   runApp->add_option("--out", run.outPath, "Where the results go (.safetensors)")->required()->type_name("FILE");
   runApp->add_option("--backend", run.backend, "interp, cpu or cuda; by default the fastest that this build has")
-      ->check(CLI::IsMember({"interp", "cpu", "cuda"}))
+      ->check(oneOf({"interp", "cpu", "cuda"}))
       ->type_name("NAME");
+  runApp->add_flag("--grad", run.grad, "Also reads grad.RESULT and writes grad.INPUT for every input");
   runApp->add_option("--passes", run.passes, "none, default, or names separated by commas")
       ->capture_default_str()
       ->type_name("LIST");
@@ -47,8 +100,9 @@ int main(int argc, char **argv) {
   addModelOptions(*compileApp, compile.model);
   compileApp->add_option("--emit", compile.emit, "The form: flow")
       ->required()
-      ->check(CLI::IsMember({"flow"}))
+      ->check(oneOf({"flow"}))
       ->type_name("FORM");
+  compileApp->add_flag("--grad", compile.grad, "Derives the gradients of all inputs");
   compileApp->add_option("--passes", compile.passes, "none, default, or names separated by commas")
       ->capture_default_str()
       ->type_name("LIST");
@@ -63,7 +117,7 @@ int main(int argc, char **argv) {
   } catch (const CLI::Success &success) {
     return app.exit(success);
   } catch (const CLI::ParseError &error) {
-    app.exit(error);
+    std::fputs(explain(app, error).c_str(), stderr);
     return kExitUser;
   }
   if (runApp->parsed())

@@ -36,6 +36,10 @@ def Flow_Domain : I32EnumAttr<"Domain", "what a row of a table stands for", [
   let genSpecializedAttr = 0;
 }
 
+def Flow_DomainAttr : EnumAttr<Flow_Dialect, Flow_Domain, "domain"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def Flow_Map : I32EnumAttr<"Map", "how a row of one domain finds its row in another", [
     I32EnumAttrCase<"Self", 0, "self">,
     I32EnumAttrCase<"Src", 1, "src">,

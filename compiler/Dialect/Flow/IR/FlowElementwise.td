@@ -106,3 +106,15 @@ def Flow_SelectOp : Flow_DenseOp<"select"> {
   let arguments = (ins Flow_Rows:$condition, Flow_Rows:$then, Flow_Rows:$otherwise, Flow_MapArrayAttr:$maps);
   let hasFolder = 1;
 }
+
+def Flow_ChainOp : Flow_BinaryOp<"chain", "grad · factor, but 0 where grad is 0, whatever the factor holds."> {
+  let description = [{
+    The product of the chain rule. A row that nothing reads has gradient 0, and its values may be inf or NaN: they must
+    not reach the gradients of what the row was computed from.
+    - (C1) the result's row shape is the common shape of the operands'.
+    - (C2) all have one element type, not i1.
+    ```mlir
+    %dx = flow.chain %g, %slope : <node, 8xf32, device>, <node, 8xf32, device> -> <node, 8xf32, device>
+    ```
+  }];
+}

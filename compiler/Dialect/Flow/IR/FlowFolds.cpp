@@ -66,6 +66,10 @@ OpFoldResult MulOp::fold(FoldAdaptor adaptor) {
   return foldConstants(op, adaptor.getOperands(), [](double a, double b) { return a * b; });
 }
 
+OpFoldResult ChainOp::fold(FoldAdaptor adaptor) {
+  return number(adaptor.getRhs()) == 1.0 ? asIs(cast<DenseOp>(getOperation()), 0) : OpFoldResult();  // g · 1
+}
+
 OpFoldResult DivOp::fold(FoldAdaptor adaptor) {
   auto op = cast<DenseOp>(getOperation());
   if (number(adaptor.getRhs()) == 1.0)  // x / 1
@@ -213,8 +217,90 @@ struct ComposeSpreads : OpRewritePattern<SpreadOp> {
   }
 };
 
+/// `log(exp(x))` and `exp(log(x))` are `x`; the latter also where x is negative and the logarithm would be NaN.
+template <class Outer, class Inner> struct DropInverse : OpRewritePattern<Outer> {
+  using OpRewritePattern<Outer>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Outer op, PatternRewriter &rewriter) const override {
+    auto inner = op.getInput().template getDefiningOp<Inner>();
+    if (!inner || cast<DenseOp>(op.getOperation()).getMap(0) != Map::Self ||
+        cast<DenseOp>(inner.getOperation()).getMap(0) != Map::Self)
+      return failure();
+    rewriter.replaceOp(op, inner.getInput());
+    return success();
+  }
+};
+
+/// `a + (-b)` is `a - b`, and `a - (-b)` is `a + b`.
+template <class Op, class Opposite> struct AbsorbNegation : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    auto negation = op.getRhs().template getDefiningOp<NegOp>();
+    if (!negation)
+      return failure();
+    auto dense = cast<DenseOp>(op.getOperation());
+    auto map = compose(dense.getResultRows().getDomain(), dense.getMap(1),
+                       cast<DenseOp>(negation.getOperation()).getMap(0));
+    if (!map)
+      return failure();
+    auto maps = rewriter.getArrayAttr({dense.getMaps()[0], MapAttr::get(op.getContext(), *map)});
+    rewriter.replaceOpWithNewOp<Opposite>(op, op.getType(), op.getLhs(), negation.getInput(), maps);
+    return success();
+  }
+};
+
+/// `linear(x, transpose(W))` reads W the other way round instead of turning it.
+struct AbsorbTranspose : OpRewritePattern<LinearOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(LinearOp op, PatternRewriter &rewriter) const override {
+    auto turn = op.getWeights().getDefiningOp<TransposeOp>();
+    if (!turn)
+      return failure();
+    // Only the last two axes change places.
+    ArrayRef<int64_t> permutation = turn.getPermutation();
+    int64_t rank = static_cast<int64_t>(permutation.size());
+    for (auto [k, axis] : llvm::enumerate(permutation.drop_back(2)))
+      if (axis != static_cast<int64_t>(k))
+        return failure();
+    if (permutation[rank - 1] != rank - 2)
+      return failure();
+    auto dense = cast<DenseOp>(op.getOperation());
+    auto map =
+        compose(dense.getResultRows().getDomain(), dense.getMap(1), cast<DenseOp>(turn.getOperation()).getMap(0));
+    if (!map)
+      return failure();
+    auto maps = rewriter.getArrayAttr({dense.getMaps()[0], MapAttr::get(op.getContext(), *map)});
+    rewriter.replaceOpWithNewOp<LinearOp>(op, op.getType(), op.getInput(), turn.getInput(), maps,
+                                          /*transposed=*/!op.getTransposed(), op.getGuarded());
+    return success();
+  }
+};
+
+/// `select(not c, a, b)` is `select(c, b, a)`.
+struct SwapChoices : OpRewritePattern<SelectOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(SelectOp op, PatternRewriter &rewriter) const override {
+    auto negation = op.getCondition().getDefiningOp<NotOp>();
+    if (!negation)
+      return failure();
+    auto dense = cast<DenseOp>(op.getOperation());
+    auto map = compose(dense.getResultRows().getDomain(), dense.getMap(0),
+                       cast<DenseOp>(negation.getOperation()).getMap(0));
+    if (!map)
+      return failure();
+    auto maps =
+        rewriter.getArrayAttr({MapAttr::get(op.getContext(), *map), dense.getMaps()[2], dense.getMaps()[1]});
+    rewriter.replaceOpWithNewOp<SelectOp>(op, op.getType(), negation.getInput(), op.getOtherwise(), op.getThen(), maps);
+    return success();
+  }
+};
+
 }  // namespace
 
 void FlowDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
-  patterns.add<ReadThroughSpread, ComposeSpreads>(getContext());
+  patterns.add<ReadThroughSpread, ComposeSpreads, DropInverse<ExpOp, LogOp>, DropInverse<LogOp, ExpOp>,
+               AbsorbNegation<AddOp, SubOp>, AbsorbNegation<SubOp, AddOp>, AbsorbTranspose, SwapChoices>(getContext());
 }

@@ -54,3 +54,23 @@ def Flow_ReduceOp : Flow_Op<"reduce"> {
   }];
   let hasVerifier = 1;
 }
+
+def Flow_FirstMatchOp : Flow_Op<"first_match"> {
+  let summary = "Marks, in every group of a reduction by max or min, the first row that gave the result.";
+  let description = [{
+    Element by element: row `i` is true where `rows[i]` equals `result[via(i)]` and no earlier row of the same group does.
+    With `init`, a group whose `init` equals the result has no true row: the start came first. NaN equals NaN here.
+    - (C1) `via` leads from the domain of `rows` to that of `reduced`, and is not `self`.
+    - (C2) `rows`, `reduced` and `init` have the same row shape, element type and residency; the result is their i1.
+    ```mlir
+    %m = flow.first_match %a, %top via dst : <edge, 4xf32, device>, <node, 4xf32, device> -> <edge, 4xi1, device>
+    ```
+  }];
+  let arguments = (ins Flow_Rows:$rows, Flow_Rows:$reduced, Optional<Flow_Rows>:$init, Flow_MapAttr:$via);
+  let results = (outs Flow_Rows:$result);
+  let assemblyFormat = [{
+    $rows `,` $reduced `via` custom<MapKeyword>($via) (`init` $init^)? attr-dict `:` type($rows) `,`
+    custom<InitType>(type($reduced), type($init), ref($init)) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}

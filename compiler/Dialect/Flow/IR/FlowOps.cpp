@@ -27,6 +27,35 @@ static void printMapKeyword(OpAsmPrinter &printer, Operation *, MapAttr map) {
   printer << stringifyMap(map.getValue());
 }
 
+/// `[map]` after an operand, nothing for `self`.
+static ParseResult parseBracketMap(OpAsmParser &parser, MapAttr &map) {
+  map = MapAttr::get(parser.getContext(), Map::Self);
+  if (failed(parser.parseOptionalLSquare()))
+    return success();
+  return failure(parseMapKeyword(parser, map) || parser.parseRSquare());
+}
+
+static void printBracketMap(OpAsmPrinter &printer, Operation *, MapAttr map) {
+  if (map.getValue() != Map::Self)
+    printer << '[' << stringifyMap(map.getValue()) << ']';
+}
+
+static ParseResult parseDomainKeyword(OpAsmParser &parser, DomainAttr &domain) {
+  StringRef keyword;
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<Domain> value = symbolizeDomain(keyword);
+  if (!value)
+    return parser.emitError(location) << "unknown domain `" << keyword << "`";
+  domain = DomainAttr::get(parser.getContext(), *value);
+  return success();
+}
+
+static void printDomainKeyword(OpAsmPrinter &printer, Operation *, DomainAttr domain) {
+  printer << stringifyDomain(domain.getValue());
+}
+
 static ParseResult parseKindKeyword(OpAsmParser &parser, ReduceKindAttr &kind) {
   StringRef keyword;
   SMLoc location = parser.getCurrentLocation();
@@ -63,10 +92,8 @@ ParseResult hector::flow::detail::parseDense(OpAsmParser &parser, OperationState
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
   SmallVector<Attribute> maps;
   auto parseOperand = [&]() -> ParseResult {
-    MapAttr map = MapAttr::get(parser.getContext(), Map::Self);
-    if (parser.parseOperand(operands.emplace_back()))
-      return failure();
-    if (succeeded(parser.parseOptionalLSquare()) && (parseMapKeyword(parser, map) || parser.parseRSquare()))
+    MapAttr map;
+    if (parser.parseOperand(operands.emplace_back()) || parseBracketMap(parser, map))
       return failure();
     maps.push_back(map);
     return success();
@@ -213,6 +240,7 @@ static LogicalResult verifyLogical(DenseOp op) {
   }
 
 HECTOR_VERIFY(verifyBinary, AddOp)
+HECTOR_VERIFY(verifyBinary, ChainOp)
 HECTOR_VERIFY(verifyBinary, SubOp)
 HECTOR_VERIFY(verifyBinary, MulOp)
 HECTOR_VERIFY(verifyBinary, DivOp)
@@ -462,6 +490,70 @@ LogicalResult ReduceOp::verify() {
   if (getKind() == ReduceKind::Sum || getKind() == ReduceKind::Mean)  // (C3)
     return emitOpError() << "takes `init` for max and min only, not for " << stringifyReduceKind(getKind());
   return success();
+}
+
+/// Checks that an operand of domain `to` can be read at `from` through `map`.
+static LogicalResult verifyRead(Operation *op, Domain from, Map map, Domain to, StringRef what) {
+  std::optional<Domain> target = mapTarget(from, map);
+  if (target && *target == to)
+    return success();
+  return op->emitOpError() << "reads " << what << " of domain " << stringifyDomain(to) << " from "
+                           << stringifyDomain(from) << " through `" << stringifyMap(map) << "`";
+}
+
+LogicalResult WeightGradOp::verify() {
+  ArrayRef<int64_t> x = getInput().getType().getShape(), g = getGrad().getType().getShape();
+  auto lead = x.empty() || g.empty() ? std::nullopt : commonLead(x.drop_back(1), g.drop_back(1));
+  if (!lead)  // (C1)
+    return emitOpError() << "cannot multiply rows of " << formatRow(getInput().getType()) << " and "
+                         << formatRow(getGrad().getType());
+  if (failed(verifyRead(*this, getOver(), getInputMap(), getInput().getType().getDomain(), "an input")) ||  // (C2)
+      failed(verifyRead(*this, getOver(), getGradMap(), getGrad().getType().getDomain(), "a gradient")))
+    return failure();
+  RowsType result = getResult().getType();
+  std::optional<Domain> target = mapTarget(getOver(), getVia());
+  if (!target || *target != result.getDomain())  // (C2)
+    return emitOpError() << "sums from " << stringifyDomain(getOver()) << " along `" << stringifyMap(getVia())
+                         << "`, which does not lead to " << stringifyDomain(result.getDomain());
+  SmallVector<int64_t> matrix = {getTransposed() ? g.back() : x.back(), getTransposed() ? x.back() : g.back()};
+  SmallVector<int64_t> batched(*lead);
+  batched.append(matrix);
+  if (result.getShape() != ArrayRef(matrix) && result.getShape() != ArrayRef(batched))  // (C3)
+    return emitOpError() << "gives rows of " << formatRow(result.withShape(batched)) << " or "
+                         << formatRow(result.withShape(matrix)) << ", but its result has " << formatRow(result);
+  for (RowsType operand : {getInput().getType(), getGrad().getType()})
+    if (operand.getElementType() != result.getElementType() || result.isBool() ||
+        operand.getResidency() != result.getResidency())  // (C4)
+      return emitOpError() << "has operands and a result of different kinds: " << operand << " and " << result;
+  return success();
+}
+
+LogicalResult FirstMatchOp::verify() {
+  if (getVia() == Map::Self)  // (C1)
+    return emitOpError("goes along `self`, which groups nothing");
+  if (failed(verifyMovement(*this, getVia(), getRows().getType(), getReduced().getType())))
+    return failure();
+  if (getInit() && getInit().getType() != getReduced().getType())  // (C2)
+    return emitOpError() << "starts from " << getInit().getType() << ", but was reduced to " << getReduced().getType();
+  RowsType expected = getRows().getType().withElementType(IntegerType::get(getContext(), 1));
+  if (getResult().getType() != expected || getRows().getType().isBool())  // (C2)
+    return emitOpError() << "gives " << expected << ", but its result has type " << getResult().getType();
+  return success();
+}
+
+LogicalResult RowFirstMatchOp::verify() {
+  auto op = cast<DenseOp>(getOperation());
+  if (failed(verifyAxis(op, 0, getAxis())))  // (C1)
+    return failure();
+  SmallVector<int64_t> shape(getInput().getType().getShape());
+  shape.erase(shape.begin() + getAxis());
+  if (getReduced().getType().getShape() != ArrayRef(shape))  // (C1)
+    return emitOpError() << "compares rows of " << formatRow(getInput().getType()) << " with "
+                         << formatRow(getReduced().getType());
+  if (getInput().getType().getElementType() != getReduced().getType().getElementType() ||
+      getInput().getType().isBool() || !getResult().getType().isBool())  // (C2)
+    return emitOpError("compares numbers of one type and gives i1");
+  return verifyShape(op, getInput().getType().getShape());  // (C2)
 }
 
 #define GET_OP_CLASSES

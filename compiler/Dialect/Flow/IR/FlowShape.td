@@ -79,3 +79,16 @@ def Flow_ConcatOp : Flow_DenseOp<"concat"> {
   let arguments = (ins Variadic<Flow_Rows>:$inputs, Flow_MapArrayAttr:$maps, I64Attr:$axis);
   let hasFolder = 1;
 }
+
+def Flow_RowFirstMatchOp : Flow_DenseOp<"row_first_match"> {
+  let summary = "Marks, along one axis of a row, the first number that equals the row's maximum or minimum.";
+  let description = [{
+    The counterpart of `flow.first_match` inside a row, for gradients of `flow.row_reduce` by max and min.
+    - (C1) `axis` is an axis of `input`, and `reduced` has the shape of `input` without it.
+    - (C2) both have one element type; the result has the shape of `input` and is i1.
+    ```mlir
+    %m = flow.row_first_match %x, %top {axis = 0 : i64} : <node, 4x8xf32, device>, <node, 8xf32, device> -> <node, 4x8xi1, device>
+    ```
+  }];
+  let arguments = (ins Flow_Rows:$input, Flow_Rows:$reduced, Flow_MapArrayAttr:$maps, I64Attr:$axis);
+}

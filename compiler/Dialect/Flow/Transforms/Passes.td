@@ -4,6 +4,25 @@
 
 include "mlir/Pass/PassBase.td"
 
+def DifferentiatePass : Pass<"flow-differentiate", "mlir::func::FuncOp"> {
+  let summary = "Appends the gradients of a function's inputs to its results.";
+  let description = [{
+    The function takes one more table for each of its results, `grad.NAME`, and gives one more for each input asked for:
+    ```mlir
+    func.func @f(%x {flow.name = "x"}) -> (… {flow.name = "out"})
+    ->
+    func.func @f(%x {flow.name = "x"}, %g {flow.name = "grad.out"}) -> (… {flow.name = "out"}, … {flow.name = "grad.x"})
+    ```
+    Spreads and reductions are dual: what an op read along a map, its gradient sums along it. The gradient of a linear
+    op's weights is one op, `flow.weight_grad`. Only values that lie between an asked-for input and a result get a
+    gradient. Products of the chain rule are `flow.chain`: a row that nothing reads contributes nothing, whatever inf or
+    NaN it holds. Runs after rewrites that make the forward pass smaller, so that there is less to differentiate.
+  }];
+  let options = [
+    ListOption<"inputs", "inputs", "std::string", "Names of the inputs whose gradients are wanted; all, if empty">
+  ];
+}
+
 def PrintKeysPass : Pass<"flow-print-keys", "mlir::func::FuncOp"> {
   let summary = "Remarks on the key of every op and the coarsest domain that holds it.";
   let description = [{
@@ -12,6 +31,27 @@ def PrintKeysPass : Pass<"flow-print-keys", "mlir::func::FuncOp"> {
     %m = flow.linear %x[src], %w[etype] : …   // remark: key {source, etype}, fits src_pair
     ```
   }];
+}
+
+def StabiliseSoftmaxPass : Pass<"flow-stabilise-softmax", "mlir::func::FuncOp"> {
+  let summary = "Subtracts the largest score before exponentials are divided by their sum.";
+  let description = [{
+    The quotient is the same, but nothing overflows:
+    ```mlir
+    %e = flow.exp %a                              // inf for scores above 709 (f64) or 88 (f32)
+    %s = flow.reduce sum %e via dst
+    %y = flow.div %e, %s[dst]
+    ->
+    %t = flow.reduce max %a via dst
+    %d = flow.sub %a, %t[dst]                     // at most 0
+    %e = flow.exp %d
+    %s = flow.reduce sum %e via dst               // at least 1
+    %y = flow.div %e, %s[dst]
+    ```
+    Leaves alone what is in this form already, and sums of anything but the dividend itself. Recognises the shape, for
+    any map, not a function's name. Runs before `flow-differentiate`, which knows that the subtrahend has no gradient.
+  }];
+  let statistics = [Statistic<"numStabilised", "num-stabilised", "Softmaxes brought to their stable form">];
 }
 
 #endif

@@ -1,0 +1,132 @@
+/// How long a model takes to become flow: in this process, where nothing but the compiler is measured, and as the whole
+/// `hector compile` that a user waits for. Fails where IR does not verify or a median is beyond the limit.
+///
+///   compile-bench --hector PROGRAM MODEL...
+
+#include "compiler/Dialect/Flow/IR/Flow.h"
+#include "tools/hector/Model.h"
+
+#include <llvm/Support/raw_ostream.h>
+#include <mlir/IR/Verifier.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fcntl.h>
+#include <functional>
+#include <spawn.h>
+#include <string>
+#include <sys/wait.h>
+#include <vector>
+
+using namespace hector;
+
+namespace {
+
+constexpr int kRuns = 21;
+constexpr double kLimit = 50;  // milliseconds
+constexpr const char *kSize = "16";
+
+/// The median time of `action`, in milliseconds; negative where it fails.
+double median(const std::function<bool()> &action) {
+  std::vector<double> times;
+  for (int run = 0; run < kRuns; ++run) {
+    auto start = std::chrono::steady_clock::now();
+    if (!action())
+      return -1;
+    times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::nth_element(times.begin(), times.begin() + kRuns / 2, times.end());
+  return times[kRuns / 2];
+}
+
+/// Every size of a model, bound to the same number.
+std::vector<std::string> sizesOf(const Model &model) {
+  std::vector<std::string> sizes;
+  for (const language::SizeDecl &size : model.signature.sizes)
+    sizes.push_back(size.name + "=" + kSize);
+  return sizes;
+}
+
+/// File to verified, printed flow, all of it afresh; the number of flow ops, or what is wrong.
+Result<int64_t> compileOnce(const ModelOptions &options) {
+  auto model = loadModel(options);
+  if (!model)
+    return model.status();
+  language::Binding binding;
+  if (auto wrong = language::bindAttributes(model->signature, {}, binding))
+    return Status::invalid(*wrong);
+  if (auto wrong = language::bindSizes(model->signature, sizesOf(*model), binding))
+    return Status::invalid(*wrong);
+  mlir::MLIRContext context;
+  loadDialects(context);
+  auto module = compileToFlow(context, *model, binding, "f32");
+  if (!module)
+    return module.status();
+  if (mlir::failed(mlir::verify(module->get())))
+    return Status::failed("the IR does not verify");
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  module->get().print(out);
+  int64_t ops = 0;
+  module->get().walk([&](mlir::Operation *op) { ops += mlir::isa<flow::FlowDialect>(op->getDialect()); });
+  return ops;
+}
+
+/// Whether the program ends well; what it prints is dropped.
+bool runProgram(const std::vector<std::string> &words) {
+  std::vector<char *> argv;
+  for (const std::string &word : words)
+    argv.push_back(const_cast<char *>(word.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t child = 0;
+  int status = 1;
+  bool started = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  return started && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/// Measures one model and prints its line; whether it is right and quick enough.
+bool measure(const std::string &hector, const std::string &path) {
+  ModelOptions options;
+  options.path = path;
+  auto ops = compileOnce(options);
+  auto model = loadModel(options);
+  if (!ops || !model) {
+    std::fprintf(stderr, "%s: %s\n", path.c_str(), ops.status().message().c_str());
+    return false;
+  }
+  std::vector<std::string> words = {hector, "compile", path, "--emit", "flow"};
+  for (const std::string &size : sizesOf(*model)) {
+    words.push_back("--size");
+    words.push_back(size);
+  }
+  double inside = median([&] { return compileOnce(options).isOk(); });
+  double whole = median([&] { return runProgram(words); });
+  if (inside < 0 || whole < 0) {
+    std::fprintf(stderr, "%s: `hector compile` fails where a first run did not\n", path.c_str());
+    return false;
+  }
+  bool fine = inside <= kLimit && whole <= kLimit;
+  std::printf("%-36s %5lld %10.2f %13.2f %9.0f  %s\n", path.c_str(), static_cast<long long>(*ops), inside, whole,
+              kLimit, fine ? "ok" : "TOO SLOW");
+  return fine;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  if (argc < 4 || std::string(argv[1]) != "--hector") {
+    std::fputs("usage: compile-bench --hector PROGRAM MODEL...\n", stderr);
+    return 2;
+  }
+  std::printf("medians of %d runs; every size is %s; IR verified\n", kRuns, kSize);
+  std::printf("%-36s %5s %10s %13s %9s\n", "model", "ops", "median ms", "program ms", "limit ms");
+  bool fine = true;
+  for (int i = 3; i < argc; ++i)
+    fine &= measure(argv[2], argv[i]);
+  return fine ? 0 : 1;
+}

@@ -1,0 +1,64 @@
+#!/bin/bash
+# Presses TAB where no one is looking: completion_test.sh HECTOR [zsh] checks what would be offered.
+set -u
+hector=$1 shell=${2:-bash}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/folder"
+touch "$work/layer.hec" "$work/case.safetensors" "$work/case.txt"
+cd "$work" || exit 1
+failures=0
+
+# Prints what is offered for the last of the given words, a line each, sorted.
+offered() {
+  if [[ $shell == zsh ]]; then
+    zsh -f "$here/offered.zsh" "$here/_hector" "$hector" "$@"
+  else
+    (
+      source "$here/hector.bash"
+      COMP_WORDS=("$hector" "$@") COMP_CWORD=$#
+      _hector
+      printf '%s\n' "${COMPREPLY[@]}"
+    )
+  fi | sort
+}
+
+# expect "what is offered, sorted" words...
+expect() {
+  local wanted=$1 given
+  shift
+  given=$(offered "$@" | tr '\n' ' ' | sed 's/^ *//; s/ *$//')
+  if [[ $given != "$wanted" ]]; then
+    printf 'for "hector %s": expected "%s", offered "%s"\n' "$*" "$wanted" "$given"
+    failures=$((failures + 1))
+  fi
+}
+
+
+commands=$("$hector" --help | awk '/^[^ ]/ { keep = $0 == "Subcommands:" } keep && /^  [^ ]/ { print $1 }' | sort)
+expect "$(tr '\n' ' ' <<< "$commands" | sed 's/ *$//')" ""
+for command in $commands; do
+  options=$("$hector" $command --help | grep -oE '^  (-[a-z],)?--[a-z-]+' | tr ',' '\n' | tr -d ' ' | sort)
+  expect "$(tr '\n' ' ' <<< "$options" | sed 's/ *$//')" "$command" -
+done
+expect "bf16 f16 f32 f64 tf32" run --dtype ""
+expect "cpu cuda interp" run layer.hec --backend ""
+expect "default none" run --passes ""
+expect "folder layer.hec" run ""
+expect "case.safetensors folder" run layer.hec --case ""
+expect "case.safetensors case.txt folder layer.hec" compile layer.hec -o ""
+expect "" run --set ""
+expect "" run --size d
+expect "" unheard-of ""
+if [[ $shell == bash ]]; then
+  expect "run" ru
+  expect "--case" run --ca
+  expect "tf32" run --dtype tf
+  expect "bf16" run --dtype = bf
+  expect "bf16 f16 f32 f64 tf32" run --dtype =
+  expect "layer.hec" run la
+else
+  expect "bf16 f16 f32 f64 tf32" run --dtype=
+fi
+exit $((failures > 0))

@@ -1,0 +1,177 @@
+#include "Judge.h"
+
+#include "compiler/Import/Import.h"
+#include "compiler/Pipelines/Pipelines.h"
+#include "interp/Interpreter.h"
+#include "language/Parser.h"
+#include "tools/hector/Case.h"
+#include "tools/hector/Model.h"
+
+#include <mlir/Dialect/Func/IR/FuncOps.h>
+#include <mlir/IR/BuiltinOps.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace hector::fuzz {
+
+namespace {
+
+constexpr double kTolerance = 1e-9;
+
+double dot(const std::vector<double> &a, const std::vector<double> &b) {
+  double sum = 0.0;
+  for (size_t i = 0; i < a.size(); ++i)
+    sum += a[i] * b[i];
+  return sum;
+}
+
+bool isFinite(const std::vector<Table> &tables) {
+  for (const Table &table : tables)
+    for (double value : table.values)
+      if (!std::isfinite(value))
+        return false;
+  return true;
+}
+
+/// Where two tables differ by more than the tolerance, relative to their largest entry.
+std::optional<std::string> difference(const Table &a, const Table &b) {
+  double scale = 1.0;
+  for (double value : a.values)
+    if (std::isfinite(value))
+      scale = std::max(scale, std::abs(value));
+  for (size_t i = 0; i < a.values.size(); ++i) {
+    double x = a.values[i], y = b.values[i];
+    bool isSame = std::isfinite(x) && std::isfinite(y) ? std::abs(x - y) <= kTolerance * scale
+                                                       : std::isfinite(x) == std::isfinite(y);
+    if (!isSame)
+      return "entry " + std::to_string(i) + " is " + std::to_string(x) + " and " + std::to_string(y) +
+             ", apart by " + std::to_string(std::abs(x - y) / scale);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Judge::Judge() {
+  loadDialects(context);
+}
+
+std::vector<std::string> Judge::ways(uint64_t seed) const {
+  std::vector<std::string> all = {"none", "default"};
+  std::string subset;
+  for (std::string_view name : passNames()) {
+    all.emplace_back(name);
+    if ((seed = mix(seed)) & 1)
+      subset += (subset.empty() ? "" : ",") + std::string(name);
+  }
+  if (!subset.empty())
+    all.push_back(subset);
+  return all;
+}
+
+std::optional<Failure> Judge::judge(const Program &program, uint64_t seed, bool checkSlopes) {
+  ++counts.programs;
+  language::Source source("model.hec", program.text);
+  language::Diagnostics diagnostics;
+  language::Module syntax = language::parse(source, diagnostics);
+  if (!diagnostics.empty())
+    return Failure{"refused", diagnostics.render()};
+  auto signature = language::readSignature(syntax, source, "", diagnostics);
+  if (!signature)
+    return Failure{"refused", diagnostics.render()};
+  language::Binding binding;
+  if (auto wrong = language::bindAttributes(*signature, {}, binding))
+    return Failure{"refused", *wrong};
+  auto bound = bindCase(program.file, *signature, binding);
+  if (!bound)
+    return Failure{"refused", bound.status().message()};
+  auto module = importModel(context, syntax, *signature, binding, mlir::FloatType::getF64(&context), diagnostics);
+  if (!module)
+    return Failure{diagnostics.empty() ? "failed" : "refused", diagnostics.render()};
+
+  std::vector<Table> inputs;
+  for (size_t i = 0; i < bound->inputs.size(); ++i)
+    inputs.push_back(toTable(*bound->inputs[i], signature->inputs[i].home));
+  auto forward = *module->getOps<mlir::func::FuncOp>().begin();
+  size_t numResults = forward.getNumResults();
+  std::vector<Table> upstream;
+  for (size_t i = 0; i < numResults; ++i) {
+    auto type = mlir::cast<flow::RowsType>(forward.getResultTypes()[i]);
+    Table table;
+    table.rows = numRows(bound->graph, type.getDomain());
+    table.shape.assign(type.getShape().begin(), type.getShape().end());
+    table.values = numbersFor("grad." + resultName(forward, i).str(),
+                              static_cast<size_t>(table.rows * type.getRowSize()));
+    upstream.push_back(std::move(table));
+  }
+  std::vector<Table> arguments = inputs;
+  arguments.insert(arguments.end(), upstream.begin(), upstream.end());
+
+  std::optional<std::vector<Table>> expected;
+  for (const std::string &way : ways(seed)) {
+    mlir::OwningOpRef<mlir::ModuleOp> copy = module->clone();
+    if (Status status = runPasses(*copy, way, /*grad=*/true); !status.isOk())
+      return Failure{"failed", "--passes " + way + ": " + status.message()};
+    auto function = *copy->getOps<mlir::func::FuncOp>().begin();
+    auto results = interpret(function, bound->graph, arguments);
+    ++counts.runs;
+    if (!results)
+      return Failure{"failed", "--passes " + way + ": " + results.status().message()};
+    if (!expected) {
+      expected = std::move(*results);
+      continue;
+    }
+    for (size_t i = 0; i < expected->size(); ++i)
+      if (auto where = difference((*expected)[i], (*results)[i]))
+        return Failure{"differs", "`" + resultName(function, i).str() + "` differs between --passes none and --passes " +
+                                      way + ": " + *where};
+  }
+  if (!checkSlopes || !isFinite(*expected))
+    return std::nullopt;
+
+  // The slope of Σ result · upstream along one random direction of all inputs at once.
+  std::vector<std::vector<double>> direction;
+  double slope = 0.0, size = 0.0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    direction.push_back(numbersFor("direction " + std::to_string(seed) + signature->inputs[i].name,
+                                   inputs[i].values.size()));
+    const std::vector<double> &gradient = (*expected)[numResults + i].values;
+    slope += dot(gradient, direction[i]);
+    for (size_t k = 0; k < gradient.size(); ++k)
+      size += std::abs(gradient[k] * direction[i][k]);
+  }
+  auto lossAt = [&](double step) -> std::optional<double> {
+    std::vector<Table> moved = inputs;
+    for (size_t i = 0; i < moved.size(); ++i)
+      for (size_t k = 0; k < moved[i].values.size(); ++k)
+        moved[i].values[k] += step * direction[i][k];
+    auto results = interpret(forward, bound->graph, std::move(moved));
+    if (!results)
+      return std::nullopt;
+    double loss = 0.0;
+    for (size_t i = 0; i < numResults; ++i)
+      loss += dot((*results)[i].values, upstream[i].values);
+    return loss;
+  };
+  constexpr double kStep = 1e-5;
+  auto here = lossAt(0.0), after = lossAt(kStep), before = lossAt(-kStep);
+  auto nearAfter = lossAt(kStep / 4), nearBefore = lossAt(-kStep / 4);
+  if (!here || !after || !before || !nearAfter || !nearBefore)
+    return Failure{"failed", "the forward function fails where its gradient does not"};
+  double right = (*after - *here) / kStep, left = (*here - *before) / kStep;
+  double measured = (right + left) / 2, nearer = (*nearAfter - *nearBefore) / (kStep / 2);
+  double scale = 1.0 + size + std::abs(slope) + std::abs(*here);
+  // Kinks (max, relu, floor) between the two points show as slopes that disagree with themselves.
+  if (std::abs(right - left) > 1e-3 * scale || std::abs(measured - nearer) > 1e-6 * scale) {
+    ++counts.rough;
+    return std::nullopt;
+  }
+  ++counts.gradientChecks;
+  if (std::abs(measured - slope) > 2e-6 * scale)
+    return Failure{"gradient", "the function's slope is " + std::to_string(measured) + ", its gradient says " +
+                                   std::to_string(slope)};
+  return std::nullopt;
+}
+
+}  // namespace hector::fuzz

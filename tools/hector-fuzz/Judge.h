@@ -1,0 +1,37 @@
+/// Runs one program in every way there is and compares.
+#pragma once
+
+#include "Generator.h"
+
+#include <mlir/IR/MLIRContext.h>
+
+#include <optional>
+#include <string>
+
+namespace hector::fuzz {
+
+/// What went wrong with a program. Shrinking keeps the kind.
+struct Failure {
+  std::string kind;  // "refused", "failed", "differs", "gradient"
+  std::string message;
+};
+
+struct Tally {
+  int64_t programs = 0, runs = 0, gradientChecks = 0, rough = 0;
+};
+
+class Judge {
+public:
+  Judge();
+  /// Compares `none`, every single pass, a random subset and `default`, values and gradients, to 1e-9; with
+  /// `checkSlopes`, gradients against differences of the function itself too. A new pass or backend joins in `ways`.
+  std::optional<Failure> judge(const Program &program, uint64_t seed, bool checkSlopes);
+  const Tally &tally() const { return counts; }
+
+private:
+  std::vector<std::string> ways(uint64_t seed) const;
+  mlir::MLIRContext context;
+  Tally counts;
+};
+
+}  // namespace hector::fuzz

@@ -1,0 +1,166 @@
+/// The differential fuzzer: random programs, run in every way there is, must agree.
+
+#include "Judge.h"
+#include "tools/hector/Model.h"
+
+#include <llvm/Support/CommandLine.h>
+#include <llvm/Support/FileSystem.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <unistd.h>
+
+using namespace hector;
+using namespace hector::fuzz;
+
+namespace cl = llvm::cl;
+static cl::opt<uint64_t> numPrograms("programs", cl::desc("How many programs to try"), cl::init(2000));
+static cl::opt<uint64_t> firstProgram("start", cl::desc("Number of the first program"), cl::init(0));
+static cl::opt<uint64_t> seedOption("seed", cl::desc("Seed of the whole run"), cl::init(1));
+static cl::opt<double> seconds("seconds", cl::desc("Stop after so many seconds"), cl::init(1e9));
+static cl::opt<std::string> saveFolder("save", cl::desc("Where failures are saved"), cl::init("fuzz-failures"));
+static cl::opt<std::string> replayFolder("replay", cl::desc("Judge one saved failure again"));
+static cl::opt<bool> showPrograms("show", cl::desc("Print every program before it runs"));
+
+static volatile uint64_t atProgram = 0;
+static volatile std::sig_atomic_t isInterrupted = 0;
+
+/// Names the program that brought us down; only async-signal-safe calls are made.
+static void onCrash(int signal) {
+  char digits[24];
+  int at = sizeof digits;
+  for (uint64_t rest = atProgram; at == sizeof digits || rest; rest /= 10)
+    digits[--at] = static_cast<char>('0' + rest % 10);
+  auto say = [](const char *text, size_t size) { (void)!write(2, text, size); };
+  constexpr char kText[] = "\ncrashed; show the program with --show --programs=1 --start=";
+  say(kText, sizeof kText - 1);
+  say(digits + at, sizeof digits - at);
+  say("\n", 1);
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+static uint64_t seedOf(uint64_t program) {
+  return mix(mix(seedOption) ^ program);
+}
+
+/// Makes the choices behind a failure fewer and smaller while it fails in the same way.
+static std::vector<uint32_t> shrink(Judge &judge, std::vector<uint32_t> choices, uint64_t seed,
+                                    const std::string &kind) {
+  int budget = 3000;
+  auto fails = [&](const std::vector<uint32_t> &candidate) {
+    if (--budget < 0)
+      return false;
+    Choices replay(candidate);
+    auto failure = judge.judge(generate(replay), seed, kind == "gradient");
+    return failure && failure->kind == kind;
+  };
+  for (bool changed = true; changed && budget > 0;) {
+    changed = false;
+    for (size_t length = std::max<size_t>(1, choices.size() / 2); length > 0; length /= 2)
+      for (size_t at = 0; at + length <= choices.size() && budget > 0;) {
+        std::vector<uint32_t> candidate = choices;
+        candidate.erase(candidate.begin() + at, candidate.begin() + at + length);
+        if (fails(candidate)) {
+          choices = std::move(candidate);
+          changed = true;
+        } else {
+          at += length;
+        }
+      }
+    for (size_t at = 0; at < choices.size() && budget > 0; ++at)
+      for (uint32_t smaller : {0u, choices[at] / 2, choices[at] - 1}) {
+        if (choices[at] == 0 || smaller >= choices[at])
+          continue;
+        std::vector<uint32_t> candidate = choices;
+        candidate[at] = smaller;
+        if (fails(candidate)) {
+          choices = std::move(candidate);
+          changed = true;
+          break;
+        }
+      }
+  }
+  return choices;
+}
+
+static int replay() {
+  std::ifstream model(replayFolder + "/model.hec");
+  std::stringstream text;
+  text << model.rdbuf();
+  auto file = readSafetensors(replayFolder + "/case.safetensors");
+  if (!model || !file) {
+    std::fprintf(stderr, "error: `%s` holds no model.hec and case.safetensors\n", replayFolder.c_str());
+    return kExitUser;
+  }
+  Judge judge;
+  uint64_t seed = seedOption;
+  std::ifstream(replayFolder + "/seed") >> seed;
+  auto failure = judge.judge({text.str(), *file}, seed, /*checkSlopes=*/true);
+  if (!failure) {
+    std::printf("%s: all ways agree\n", replayFolder.c_str());
+    return kExitFine;
+  }
+  std::printf("%s: %s: %s\n", replayFolder.c_str(), failure->kind.c_str(), failure->message.c_str());
+  return kExitMachine;
+}
+
+/// Writes the program where `--replay` finds it.
+static std::string save(const Program &program, uint64_t number, uint64_t seed) {
+  std::string folder = saveFolder + "/program-" + std::to_string(number);
+  if (llvm::sys::fs::create_directories(folder))
+    return "(could not be saved)";
+  std::ofstream(folder + "/model.hec") << program.text;
+  std::ofstream(folder + "/seed") << seed << "\n";
+  if (!writeSafetensors(folder + "/case.safetensors", program.file).isOk())
+    return "(could not be saved)";
+  return folder;
+}
+
+int main(int argc, char **argv) {
+  cl::ParseCommandLineOptions(argc, argv, "Random models, run in every way there is, must agree.\n");
+  if (!replayFolder.empty())
+    return replay();
+  for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS})
+    std::signal(signal, onCrash);
+  std::signal(SIGINT, [](int) { isInterrupted = 1; });
+  auto start = std::chrono::steady_clock::now();
+  auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  bool isTerminal = isatty(2);
+  Judge judge;
+  int failures = 0;
+  uint64_t done = 0;
+  for (; done < numPrograms && elapsed() < seconds && !isInterrupted && failures < 5; ++done) {
+    uint64_t number = firstProgram + done, seed = seedOf(number);
+    atProgram = number;
+    Choices choices(seed);
+    Program program = generate(choices);
+    if (showPrograms)
+      std::printf("program %llu\n%s\n", static_cast<unsigned long long>(number), program.text.c_str());
+    std::fflush(stdout);
+    auto failure = judge.judge(program, seed, /*checkSlopes=*/true);
+    if (isTerminal && done % 50 == 0)
+      std::fprintf(stderr, "\r%llu of %llu programs, %.0f a second ", static_cast<unsigned long long>(done),
+                   static_cast<unsigned long long>(numPrograms), done / (elapsed() + 1e-9));
+    if (!failure)
+      continue;
+    ++failures;
+    Judge shrinker;
+    Choices smaller(shrink(shrinker, choices.drawn(), seed, failure->kind));
+    Program small = generate(smaller);
+    auto again = shrinker.judge(small, seed, true);
+    std::string folder = save(small, number, seed);
+    std::printf("program %llu %s: %s\n%s\nreplay with: hector-fuzz --replay %s\n\n",
+                static_cast<unsigned long long>(number), failure->kind.c_str(),
+                (again ? *again : *failure).message.c_str(), small.text.c_str(), folder.c_str());
+  }
+  const Tally &tally = judge.tally();
+  std::printf("%s%lld programs, %lld runs, %lld gradients against differences (%lld too rough to tell), %.0f s: "
+              "%d failures\n",
+              isTerminal ? "\r" : "", static_cast<long long>(tally.programs), static_cast<long long>(tally.runs),
+              static_cast<long long>(tally.gradientChecks), static_cast<long long>(tally.rough), elapsed(), failures);
+  return failures ? kExitMachine : kExitFine;
+}
