@@ -260,7 +260,8 @@ private:
         return rows.status();
       operands.push_back({&tables[op.getOperand(i)], *rows, dense.getOperandRows(i).getRowSize()});
     }
-    return computeDense(op, dense, operands, type, result);
+    // Without rows there is nothing to do, however large a row would be.
+    return result.rows == 0 ? Status::ok() : computeDense(op, dense, operands, type, result);
   }
 
   Status computeSpread(flow::SpreadOp op, RowsType type, Table &result) {

@@ -24,10 +24,10 @@ double reciprocalRoot(double x) {
   return 1.0 / std::sqrt(x);
 }
 double relu(double x) {
-  return x > 0.0 ? x : 0.0;
+  return x > 0.0 || std::isnan(x) ? x : 0.0;
 }
 double sign(double x) {
-  return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : 0.0;
+  return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x;
 }
 
 /// A function of one number: its op, and its value where the argument is known when compiling.
@@ -339,6 +339,11 @@ Item Importer::reduceCall(ReduceKind kind, const CallExpr &call) {
     }
     return item;
   }
+  // Elsewhere a second argument is an axis or a start.
+  if (call.arguments.size() > 1)
+    return fail(call.arguments[1]->place, "`" + name + "` combines the numbers of one row",
+                "name the axis: `" + name + "(x, axis=" + std::string(call.arguments[1]->place.text().substr(0, 20)) +
+                    ")`");
   Item item = evaluate(*first);
   if (isPoison(item))
     return Poison{};
@@ -494,7 +499,7 @@ Item Importer::reduceGenerator(ReduceKind kind, const GeneratorExpr &generator, 
     }
     restore();
     if (!total)
-      return Number::of(0.0);
+      return Number::of(int64_t{0});
     if (kind == ReduceKind::Mean && !isPoison(*total))
       return binary(BinaryOp::Divide, *total, Number::of(static_cast<double>(count)), place, place, place);
     return *total;
@@ -763,6 +768,10 @@ Item Importer::callSplit(const CallExpr &call) {
                   "axis " + std::to_string(*axis) + " has size " + std::to_string(shape[*axis]) +
                       ", which does not split into " + std::to_string(*parts) + " equal parts",
                   "give the sizes: `split(x, [a, b])`");
+    constexpr int64_t kMaxParts = 4096;
+    if (*parts > kMaxParts)
+      return fail((*values)[1]->place,
+                  "`split` gives at most " + std::to_string(kMaxParts) + " parts, not " + std::to_string(*parts));
     sizes.assign(*parts, shape[*axis] / *parts);
     total = shape[*axis];
   }

@@ -330,13 +330,13 @@ Item Importer::indexRows(Rows rows, const std::vector<const Expr *> &indices, Pl
       if (const Element *element = tryGet<Element>(item))
         return fail(index->place, "this has no row for each " + std::string(userName(element->domain)),
                     "only inputs declared EdgeType or NodeType are indexed by a type");
-      auto number = compileTimeInteger(*index, "rows are indexed by numbers known when compiling");
-      if (!number)
-        return Poison{};
-      begin = *number < 0 ? *number + size : *number;
+      const Number *number = tryGet<Number>(item);
+      if (!number || !number->isInteger)
+        return fail(index->place, "rows are indexed by numbers known when compiling, but this is " + describe(item));
+      begin = number->integer < 0 ? number->integer + size : number->integer;
       if (begin < 0 || begin >= size)
-        return fail(index->place, "index " + std::to_string(*number) + " lies outside of axis " + std::to_string(axis) +
-                                      ", which has size " + std::to_string(size));
+        return fail(index->place, "index " + std::to_string(number->integer) + " lies outside of axis " +
+                                      std::to_string(axis) + ", which has size " + std::to_string(size));
       end = begin + 1;
     }
     llvm::SmallVector<int64_t> part(shape);
@@ -424,8 +424,13 @@ Item Importer::numberBinary(BinaryOp op, const Number &left, const Number &right
     if (op == BinaryOp::Divide)
       return Number::of(left.value / right.value);
     if (!isInteger) {
-      double quotient = std::floor(left.value / right.value);
-      return Number::of(op == BinaryOp::FloorDivide ? quotient : left.value - quotient * right.value);
+      // As Python does: the rest is exact and has the divisor's sign, the quotient is what is left.
+      double rest = std::fmod(left.value, right.value), quotient = (left.value - rest) / right.value;
+      if (rest != 0.0 && (rest < 0.0) != (right.value < 0.0)) {
+        rest += right.value;
+        quotient -= 1.0;
+      }
+      return Number::of(op == BinaryOp::Modulo ? rest : std::round(quotient));
     }
     if (left.integer == INT64_MIN && right.integer == -1)
       return overflow();
@@ -448,6 +453,10 @@ Item Importer::numberBinary(BinaryOp op, const Number &left, const Number &right
           return overflow();
       return Number::of(power);
     }
+    if (left.value == 0.0 && right.value < 0.0)
+      return fail(place, "division by zero: 0 to a negative power");
+    if (left.value < 0.0 && std::isfinite(right.value) && right.value != std::floor(right.value))
+      return fail(place, "a negative number to a power that is no integer is not a real number");
     return Number::of(std::pow(left.value, right.value));
   }
   case BinaryOp::MatrixMultiply:
@@ -501,8 +510,16 @@ Item Importer::binary(BinaryOp op, const Item &left, const Item &right, Place pl
     return elementwise(flow::DivOp::getOperationName(), left, right, place, leftPlace, rightPlace, false);
   case BinaryOp::Power:
     return elementwise(flow::PowOp::getOperationName(), left, right, place, leftPlace, rightPlace, false);
-  case BinaryOp::MatrixMultiply:
+  case BinaryOp::MatrixMultiply: {
+    // Elsewhere `@` pairs every leading row of one side with every matrix of the other.
+    const Rows *x = tryGet<Rows>(left), *y = tryGet<Rows>(right);
+    if (x && y && x->type().getRank() > 1 && y->type().getRank() > 2)
+      return fail(place,
+                  "`@` of rows of " + formatRowShape(x->type().getShape()) + " and weights of " +
+                      formatRowShape(y->type().getShape()) + " does not say which axes belong together",
+                  "write `linear(x, W)`, which has one matrix for each leading index");
     return linear(left, right, place, leftPlace, rightPlace);
+  }
   case BinaryOp::FloorDivide:
   case BinaryOp::Modulo: {
     Item ratio = elementwise(flow::DivOp::getOperationName(), left, right, place, leftPlace, rightPlace, false);
@@ -519,6 +536,24 @@ Item Importer::binary(BinaryOp op, const Item &left, const Item &right, Place pl
   }
   }
   return Poison{};
+}
+
+template <class T> static bool compare(CompareOp op, T a, T b) {
+  switch (op) {
+  case CompareOp::Less:
+    return a < b;
+  case CompareOp::LessEqual:
+    return a <= b;
+  case CompareOp::Greater:
+    return a > b;
+  case CompareOp::GreaterEqual:
+    return a >= b;
+  case CompareOp::Equal:
+    return a == b;
+  case CompareOp::NotEqual:
+    return a != b;
+  }
+  return false;
 }
 
 Item Importer::evaluateCompare(const CompareExpr &expr) {
@@ -545,22 +580,10 @@ Item Importer::evaluateCompare(const CompareExpr &expr) {
       return truth->value ? 1.0 : 0.0;
     return std::nullopt;
   };
-  if (auto a = asNumber(left), b = asNumber(right); a && b) {
-    switch (expr.op) {
-    case CompareOp::Less:
-      return Truth{*a < *b};
-    case CompareOp::LessEqual:
-      return Truth{*a <= *b};
-    case CompareOp::Greater:
-      return Truth{*a > *b};
-    case CompareOp::GreaterEqual:
-      return Truth{*a >= *b};
-    case CompareOp::Equal:
-      return Truth{*a == *b};
-    case CompareOp::NotEqual:
-      return Truth{*a != *b};
-    }
-  }
+  if (const Number *a = tryGet<Number>(left), *b = tryGet<Number>(right); a && b && a->isInteger && b->isInteger)
+    return Truth{compare(expr.op, a->integer, b->integer)};
+  if (auto a = asNumber(left), b = asNumber(right); a && b)
+    return Truth{compare(expr.op, *a, *b)};
   Place a = expr.left->place, b = expr.right->place;
   switch (expr.op) {
   case CompareOp::Less:
@@ -597,15 +620,13 @@ Item Importer::evaluateLogical(const LogicalExpr &expr) {
   };
   bool isAnd = expr.op == LogicalOp::And;
   if (auto truth = truthOf(left)) {
-    if (*truth != isAnd)
-      return Truth{*truth};
-    return evaluate(*expr.right);
+    return *truth == isAnd ? evaluate(*expr.right) : left;
   }
   Item right = evaluate(*expr.right);
   if (isPoison(right))
     return Poison{};
-  if (auto truth = truthOf(right))
-    return *truth == isAnd ? left : Item(Truth{*truth});
+  if (const Truth *truth = tryGet<Truth>(right); truth && tryGet<Rows>(left) && tryGet<Rows>(left)->type().isBool())
+    return truth->value == isAnd ? left : right;
   const Rows *a = tryGet<Rows>(left), *b = tryGet<Rows>(right);
   for (auto [rows, item, side] : {std::tuple{a, &left, &expr.left}, std::tuple{b, &right, &expr.right}})
     if (!rows || !rows->type().isBool())

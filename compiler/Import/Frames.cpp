@@ -17,8 +17,8 @@ using language::NameExpr;
 
 //===- Loops -----------------------------------------------------------------------------------------------------===//
 
-int Importer::openFrame(Domain domain, int parent, Map up, const std::string &variable, Place place) {
-  frames.push_back({domain, parent, up, variable, place, true});
+int Importer::openFrame(Domain domain, int parent, Map up, const std::string &variable, Place place, bool isGenerator) {
+  frames.push_back({domain, parent, current, up, variable, place, isGenerator, true});
   return static_cast<int>(frames.size()) - 1;
 }
 
@@ -32,10 +32,49 @@ int Importer::rootOf(int frame) const {
   return frame;
 }
 
+/// Whether the rows of `frame` belong to those of `ancestor`.
 bool Importer::isWithin(int frame, int ancestor) const {
   while (frame != kNoFrame && frame != ancestor)
     frame = frames[frame].parent;
   return frame == ancestor;
+}
+
+/// Whether `frame` runs once or more in each iteration of `loop`.
+bool Importer::runsInside(int frame, int loop) const {
+  while (frame != kNoFrame && frame != loop)
+    frame = frames[frame].around;
+  return frame == loop;
+}
+
+/// Whether one iteration of `loop` that visits all of `row` visits the same rows as the loop `written` below it.
+bool Importer::isSameRows(const Element &row, int written, int loop) const {
+  if (row.map != Map::Self || !isWithin(row.frame, loop))
+    return false;
+  auto path = pathUp(row.frame, loop);
+  return path && path == pathUp(written, loop);
+}
+
+/// Whether a loop that is running reads the table for other rows than those it is about to write, the rows of
+/// `written`: Python would see old values in one iteration and new ones in the next.
+bool Importer::isReadElsewhere(const Slot &slot, int written) const {
+  for (const Slot::Read &read : slot.reads) {
+    int common = written;
+    while (common != kNoFrame && !runsInside(read.loop, common))
+      common = frames[common].parent;
+    if (common != kNoFrame && !isSameRows(read.row, written, common))
+      return true;
+  }
+  return false;
+}
+
+/// Whether a loop that is running has written other rows of the table than those of `written`.
+bool Importer::isWrittenElsewhere(const Slot &slot, int written) const {
+  if (slot.writtenIn == kNoFrame)
+    return false;
+  int common = written;
+  while (common != kNoFrame && !isWithin(slot.writtenIn, common))
+    common = frames[common].parent;
+  return common != kNoFrame && pathUp(slot.writtenIn, common) != pathUp(written, common);
 }
 
 /// The map from a row of `frame` to the row of the loop `ancestor` around it; kNoFrame stands for the single row.
@@ -220,7 +259,7 @@ std::optional<int> Importer::openLoop(const Iteration &iteration, const std::str
                        : "end the outer loop first, or loop over the edges of its node: `n.incoming_edges()`");
       return std::nullopt;
     }
-    return openFrame(iteration.domain, kNoFrame, Map::Self, variable, place);
+    return openFrame(iteration.domain, kNoFrame, Map::Self, variable, place, !isStatement);
   }
   Element over = normalise(*iteration.over);
   bool isOwn = over.map == Map::Self && frames[over.frame].isOpen;
@@ -235,8 +274,8 @@ std::optional<int> Importer::openLoop(const Iteration &iteration, const std::str
                  "n.incoming_edges()), then read e.src[\"name\"]");
     return std::nullopt;
   }
-  int parent = isOwn ? over.frame : openFrame(over.domain, kNoFrame, Map::Self, "", place);
-  return openFrame(iteration.domain, parent, iteration.up, variable, place);
+  int parent = isOwn ? over.frame : openFrame(over.domain, kNoFrame, Map::Self, "", place, true);
+  return openFrame(iteration.domain, parent, iteration.up, variable, place, !isStatement);
 }
 
 //===- Tables ----------------------------------------------------------------------------------------------------===//
@@ -294,19 +333,19 @@ Item Importer::readTable(const Element &element, const std::string &name, Place 
     return Poison{};
   }
   Element own = normalise(element);
-  std::optional<Map> path;
-  if (own.map == Map::Self && rootOf(own.frame) == loopRoot)
-    path = pathUp(own.frame, loopRoot);
-  bool isBeingWritten = slot.writtenIn != kNoFrame && frames[slot.writtenIn].isOpen;
-  if (isBeingWritten && (!path || slot.path != path)) {
+  // What one iteration has written the same iteration may read: that of the innermost loop still running.
+  int writing = slot.writtenIn;
+  while (writing != kNoFrame && !frames[writing].isOpen)
+    writing = frames[writing].parent;
+  if (writing != kNoFrame && !isSameRows(own, slot.writtenIn, writing)) {
     error(place, shown(element.domain, name) + " of other rows is read in the loop that writes it")
         .note(slot.place, "it is written here")
         .suggest("end the loop first, and read it in a second one");
     return Poison{};
   }
   slot.readIn.push_back(current);
-  if (loopRoot != kNoFrame)
-    slot.reads.push_back({loopRoot, path});
+  if (current != kNoFrame)
+    slot.reads.push_back({current, own});
   const Rows *rows = tryGet<Rows>(slot.item);
   if (!rows) {
     if (!mapFromHere(element.frame, element.map, place))
@@ -341,7 +380,8 @@ bool Importer::writeTable(const Element &element, const std::string &name, Item 
         .note(signature.findInput(name)->place, "the input is declared here");
     return false;
   }
-  auto path = pathUp(own.frame, loopRoot);
+  if (!checkWrites(who, place))
+    return false;
   auto found = tables.find({element.domain, name});
   if (found != tables.end()) {
     Slot &slot = found->second;
@@ -349,14 +389,12 @@ bool Importer::writeTable(const Element &element, const std::string &name, Item 
       error(place, who + " is overwritten while this loop still adds to it").note(slot.place, "it is accumulated here");
       return false;
     }
-    for (const Slot::Read &read : slot.reads) {
-      if (read.loop == loopRoot && read.path != path) {
-        error(place, who + " is written in a loop that reads it for other rows as well")
-            .suggest("end the loop before writing, or write to another name");
-        return false;
-      }
+    if (isReadElsewhere(slot, own.frame)) {
+      error(place, who + " is written in a loop that reads it for other rows as well")
+          .suggest("end the loop before writing, or write to another name");
+      return false;
     }
-    if (slot.writtenIn == loopRoot && slot.path != path) {
+    if (isWrittenElsewhere(slot, own.frame)) {
       error(place, who + " is written along two ways in one loop").note(slot.place, "it is also written here");
       return false;
     }
@@ -364,10 +402,12 @@ bool Importer::writeTable(const Element &element, const std::string &name, Item 
   Slot slot;
   slot.place = place;
   slot.boundIn = current;
-  slot.writtenIn = loopRoot;
-  slot.path = path;
+  slot.writtenIn = own.frame;
+  slot.version = ++writes;
   if (found != tables.end())
-    slot.reads = found->second.reads;
+    for (const Slot::Read &read : found->second.reads)
+      if (runsInside(read.loop, loopRoot))
+        slot.reads.push_back(read);
   if (const Rows *rows = tryGet<Rows>(value)) {
     auto map = mapFromHere(rows->frame, rows->map, place);
     slot.item = map ? Item(Rows{rows->table, kNoFrame, *map}) : Item(Poison{});
@@ -381,6 +421,19 @@ bool Importer::writeTable(const Element &element, const std::string &name, Item 
   return true;
 }
 
+/// Refuses to write in a generator expression, whose rows have no order.
+bool Importer::checkWrites(const std::string &who, Place place) {
+  for (int loop = current; loop != kNoFrame; loop = frames[loop].around) {
+    if (!frames[loop].isGenerator)
+      continue;
+    error(place, who + " is written while an expression is computed")
+        .note(frames[loop].place, "a generator expression computes a value and keeps nothing")
+        .suggest("write it in a `for` loop of its own");
+    return false;
+  }
+  return true;
+}
+
 /// Checks that `slot` may grow in the loop `grows`: it is not read there, and grows in one way only.
 bool Importer::checkGrowth(Slot &slot, const std::string &who, ReduceKind kind, int grows, Place place) {
   if (slot.growsUntil != kNoFrame && frames[slot.growsUntil].isOpen &&
@@ -390,7 +443,7 @@ bool Importer::checkGrowth(Slot &slot, const std::string &who, ReduceKind kind, 
     return false;
   }
   for (int reader : slot.readIn) {
-    if (isWithin(reader, grows)) {
+    if (runsInside(reader, grows)) {
       error(place, who + " grows in a loop that also reads it: each row would see another value")
           .suggest("read it after the loop, or accumulate into another name");
       return false;
@@ -465,33 +518,34 @@ bool Importer::accumulateTable(const Element &element, const std::string &name, 
   Slot &slot = found->second;
   if (isPoison(slot.item))
     return true;
+  if (!checkWrites(who, place))
+    return false;
   bool isOwn = own.map == Map::Self;
   int grows = loopRoot;
   if (isOwn)
     for (grows = current; frames[grows].parent != own.frame;)
       grows = frames[grows].parent;
-  std::optional<Map> path = isOwn ? pathUp(own.frame, loopRoot) : std::nullopt;
   if (!checkGrowth(slot, who, kind, grows, place))
     return false;
-  if (slot.writtenIn == loopRoot && slot.path != path) {
+  bool isGrowing = slot.growsUntil != kNoFrame && frames[slot.growsUntil].isOpen;
+  if (isOwn ? isWrittenElsewhere(slot, own.frame)
+            : !isGrowing && slot.writtenIn != kNoFrame && isWithin(slot.writtenIn, loopRoot)) {
     error(place, who + " is set for each row by the same loop that accumulates into other rows of it")
         .note(slot.place, "it is set here")
         .suggest("set it in a loop before this one");
     return false;
   }
-  for (const Slot::Read &read : slot.reads) {
-    if (read.loop == loopRoot && read.path != path) {
-      error(place, who + " grows in a loop that also reads it for other rows")
-          .suggest("read it after the loop, or accumulate into another name");
-      return false;
-    }
+  if (isOwn && isReadElsewhere(slot, own.frame)) {
+    error(place, who + " grows in a loop that also reads it for other rows")
+        .suggest("read it after the loop, or accumulate into another name");
+    return false;
   }
   slot.item = grow(slot, element.domain, kind, negate, std::move(value), *via, place);
   slot.place = place;
   slot.growsUntil = grows;
   slot.growsBy = kind;
-  slot.writtenIn = loopRoot;
-  slot.path = path;
+  slot.writtenIn = isOwn ? own.frame : loopRoot;
+  slot.version = ++writes;
   return true;
 }
 
@@ -504,14 +558,17 @@ Slot *Importer::findLocal(const std::string &name) {
 }
 
 Item Importer::readLocal(Slot &slot, const std::string &name, Place place) {
+  if (isPoison(slot.item))
+    return Poison{};
   if (slot.growsUntil != kNoFrame && frames[slot.growsUntil].isOpen) {
     error(place, "`" + name + "` is read while this loop still adds to it")
         .note(slot.place, "it is accumulated here")
         .suggest("read it after the loop");
     return Poison{};
   }
-  if (const Rows *rows = tryGet<Rows>(slot.item); rows && rows->frame != kNoFrame && !frames[rows->frame].isOpen) {
-    const Frame &loop = frames[rows->frame];
+  // A loop without rows would not have set it, whatever its value.
+  if (slot.boundIn != kNoFrame && !frames[slot.boundIn].isOpen && !tryGet<Element>(slot.item)) {
+    const Frame &loop = frames[slot.boundIn];
     error(place, "`" + name + "` belongs to a loop that has ended")
         .note(loop.place, "it was computed for each " + std::string(userName(loop.domain)) + " of this loop")
         .suggest("keep it as " + (loop.variable.empty() ? "e" : loop.variable) + "[\"" + name + "\"] to use it later");
@@ -524,15 +581,16 @@ Item Importer::readLocal(Slot &slot, const std::string &name, Place place) {
 void Importer::bindLocal(const std::string &name, Item value, Place place) {
   Slot *slot = findLocal(name);
   if (slot && slot->boundIn != current) {
-    // A read earlier in this very loop would, in Python, see the value of the iteration before.
+    // A read earlier in a loop that runs again would, in Python, see the value of the iteration before, unless that
+    // loop sets the name first.
     bool isCarried = slot->growsUntil != kNoFrame && frames[slot->growsUntil].isOpen;
-    for (int reader : slot->readIn)
-      isCarried |= current != kNoFrame && isWithin(reader, current);
+    for (int loop = current; loop != kNoFrame && !runsInside(slot->boundIn, loop); loop = frames[loop].around)
+      for (int reader : slot->readIn)
+        isCarried |= runsInside(reader, loop);
     if (isCarried) {
       error(place, "`" + name + "` would carry a value from one row of the loop to the next")
           .note(slot->place, "its value comes from here")
           .suggest("rows are independent of each other; accumulate with `+=` or max(…), or use another name");
-      return;
     }
   }
   Slot fresh;

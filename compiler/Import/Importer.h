@@ -22,6 +22,7 @@ struct Scope {
   const language::FunctionStmt *function = nullptr;
   bool isPrelude = false;
   language::Place call;
+  int calledIn = kNoFrame;  // the innermost loop at the call
   Item result;
   bool hasReturned = false;
 };
@@ -59,6 +60,7 @@ private:
   bool isLost(const std::string &table) const { return hasLostName || lostTables.count(table); }
   void accumulate(flow::ReduceKind kind, bool negate, const Expr &target, const Expr &value, Place place);
   bool isOuterTarget(const Expr &target);
+  bool checkTarget(const Expr &target);
   struct Result {
     std::string name;
     Place place;
@@ -70,10 +72,15 @@ private:
   Item callFunction(const language::FunctionStmt &function, bool isPrelude, const language::CallExpr &call);
 
   // Frames.cpp
-  int openFrame(flow::Domain domain, int parent, flow::Map up, const std::string &variable, Place place);
+  int openFrame(flow::Domain domain, int parent, flow::Map up, const std::string &variable, Place place,
+                bool isGenerator);
   void closeFrame(int frame);
   int rootOf(int frame) const;
   bool isWithin(int frame, int ancestor) const;
+  bool runsInside(int frame, int loop) const;
+  bool isSameRows(const Element &row, int written, int loop) const;
+  bool isReadElsewhere(const Slot &slot, int written) const;
+  bool isWrittenElsewhere(const Slot &slot, int written) const;
   std::optional<flow::Map> pathUp(int frame, int ancestor) const;
   Element normalise(Element element) const;
   std::optional<flow::Map> mapFromHere(int frame, flow::Map map, Place place);
@@ -86,6 +93,7 @@ private:
   Item readLocal(Slot &slot, const std::string &name, Place place);
   void bindLocal(const std::string &name, Item value, Place place);
   void accumulateLocal(const std::string &name, flow::ReduceKind kind, bool negate, Item value, Place place);
+  bool checkWrites(const std::string &who, Place place);
   bool checkGrowth(Slot &slot, const std::string &shown, flow::ReduceKind kind, int grows, Place place);
   Item grow(const Slot &slot, flow::Domain domain, flow::ReduceKind kind, bool negate, Item value, flow::Map via,
             Place place);
@@ -177,6 +185,7 @@ private:
   bool hasLostName = false;          // one of them had a name that is not known
   std::vector<Result> results;
   bool hasResults = false;
+  int writes = 0;  // of tables, so far
   int depth = 0;
   int64_t work = 0;
 };

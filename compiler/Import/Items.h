@@ -74,12 +74,17 @@ inline bool isPoison(const Item &item) {
 }
 
 /// One loop over rows. Loops below it see its row through `up` of theirs.
+///
+/// `parent` says whose rows these are, `around` which loop is running meanwhile. They differ for generator expressions
+/// only: in `for e in n.incoming_edges():`, sum(… for f in n.incoming_edges()) has the rows of `n` and runs within `e`.
 struct Frame {
   flow::Domain domain;
-  int parent;    // the loop around it, or kNoFrame
+  int parent;    // the loop whose row these rows belong to, or kNoFrame
+  int around;    // the loop that runs this one, or kNoFrame
   flow::Map up;  // from a row of this loop to the row of `parent`
   std::string variable;
   language::Place place;
+  bool isGenerator;
   bool isOpen;
 };
 
@@ -96,13 +101,13 @@ struct Slot {
   flow::ReduceKind growsBy = flow::ReduceKind::Sum;
   std::vector<int> readIn;  // loops that read this version
   // Tables only.
-  int writtenIn = kNoFrame;       // the outermost loop that wrote it
-  std::optional<flow::Map> path;  // from its row to that loop's row; nothing: rows of any iteration
+  int version = 0;           // how many writes of any table came before
+  int writtenIn = kNoFrame;  // the loop whose own rows were written last
   struct Read {
-    int loop;
-    std::optional<flow::Map> path;
+    int loop;     // the innermost loop at the read
+    Element row;  // what was read
   };
-  std::vector<Read> reads;  // in which outermost loops, and along which way
+  std::vector<Read> reads;  // of all versions, while a loop around them runs
 };
 
 }  // namespace hector::importer

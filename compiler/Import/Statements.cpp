@@ -210,12 +210,43 @@ bool Importer::isOuterTarget(const Expr &target) {
   return own.map != Map::Self || own.frame != current;
 }
 
+/// Whether an expression calls a function anywhere.
+static bool hasCall(const Expr &expr) {
+  if (const auto *attribute = as<AttributeExpr>(expr))
+    return hasCall(*attribute->base);
+  if (const auto *subscript = as<SubscriptExpr>(expr))
+    return hasCall(*subscript->base) || (subscript->index && hasCall(*subscript->index));
+  if (const auto *tuple = as<TupleExpr>(expr))
+    return std::any_of(tuple->items.begin(), tuple->items.end(), [](const ExprPtr &item) { return hasCall(*item); });
+  return expr.kind != ExprKind::Name && expr.kind != ExprKind::String && expr.kind != ExprKind::Integer;
+}
+
+/// Targets are looked at more than once, so they must be plain names and subscripts.
+bool Importer::checkTarget(const Expr &target) {
+  if (const auto *tuple = as<TupleExpr>(target))
+    return std::all_of(tuple->items.begin(), tuple->items.end(),
+                       [&](const ExprPtr &item) { return checkTarget(*item); });
+  if (const auto *subscript = as<SubscriptExpr>(target); subscript && !subscript->index) {
+    error(target.place, "the brackets are empty").suggest("name the data: n[\"h\"] = …");
+    return false;
+  }
+  if (!hasCall(target))
+    return true;
+  error(target.place,
+        "`" + std::string(target.place.text().substr(0, 60)) + "` is computed, not a plain place to keep data")
+      .suggest("give the row and the name of the data names of their own first, as in n[\"h\"] = …");
+  return false;
+}
+
 void Importer::runAssign(const AssignStmt &statement) {
   const Expr &target = *statement.target, &value = *statement.value;
+  if (!checkTarget(target))
+    return;
   // `t = max(t, v)`, `t = t + v` and their like accumulate where `t` belongs to an outer row.
   if (const auto *call = as<CallExpr>(value)) {
     const auto *callee = as<NameExpr>(call->callee);
-    if (callee && (callee->name == "max" || callee->name == "min") && call->arguments.size() == 2 &&
+    bool isOwnFunction = callee && !scopes.back().isPrelude && functions.count(callee->name);
+    if (callee && !isOwnFunction && (callee->name == "max" || callee->name == "min") && call->arguments.size() == 2 &&
         call->keywords.empty() && isOuterTarget(target)) {
       ReduceKind kind = callee->name == "max" ? ReduceKind::Max : ReduceKind::Min;
       for (int i : {0, 1})
@@ -255,8 +286,11 @@ void Importer::assign(const Expr &target, Item value, Place place) {
           .suggest("choose another name");
       return;
     }
-    if (const Element *element = tryGet<Element>(value); element && element->frame == kNoFrame)
+    if (!signature.function && scopes.size() == 1 && signature.hasSize(name->name)) {
+      error(place, "`" + name->name + "` is a size of this model's inputs and cannot be assigned")
+          .suggest("declare it before the inputs, as in `" + name->name + ": int = 4`, or choose another name");
       return;
+    }
     return bindLocal(name->name, std::move(value), place);
   }
   const auto *subscript = as<SubscriptExpr>(target);
@@ -276,8 +310,6 @@ void Importer::assign(const Expr &target, Item value, Place place) {
   auto name = subscriptName(*subscript->index);
   if (!name)
     return giveUp(target);
-  if (element->domain == Domain::One)
-    return;
   if (!writeTable(*element, *name, std::move(value), place))
     giveUp(target);
 }
@@ -316,15 +348,29 @@ void Importer::giveUp(const Block &block) {
 }
 
 void Importer::accumulate(ReduceKind kind, bool negate, const Expr &target, const Expr &value, Place place) {
-  Item item = evaluate(value);
   if (const auto *name = as<NameExpr>(target))
-    return accumulateLocal(name->name, kind, negate, std::move(item), place);
+    return accumulateLocal(name->name, kind, negate, evaluate(value), place);
   const auto &subscript = static_cast<const SubscriptExpr &>(target);
   Item base = evaluate(*subscript.base);
   auto name = subscriptName(*subscript.index);
-  if (const Element *element = tryGet<Element>(base); element && name)
-    if (!accumulateTable(*element, *name, kind, negate, std::move(item), place))
-      giveUp(target);
+  const Element *element = tryGet<Element>(base);
+  if (!element || !name)
+    return;
+  auto version = [&] {
+    auto found = tables.find({element->domain, *name});
+    return found == tables.end() ? 0 : found->second.version;
+  };
+  int before = version();
+  Item item = evaluate(value);
+  // Python reads the target first and would lose what a function adds to it meanwhile.
+  if (version() != before) {
+    error(place,
+          "`" + std::string(target.place.text().substr(0, 40)) + "` is written while what is added to it is computed")
+        .suggest("call the function in a statement of its own");
+    return giveUp(target);
+  }
+  if (!accumulateTable(*element, *name, kind, negate, std::move(item), place))
+    giveUp(target);
 }
 
 void Importer::runAugment(const AugmentStmt &statement) {
@@ -333,10 +379,8 @@ void Importer::runAugment(const AugmentStmt &statement) {
     error(target.place, "`" + std::string(target.place.text()) + "` cannot be assigned");
     return;
   }
-  if (const auto *subscript = as<SubscriptExpr>(target); subscript && !subscript->index) {
-    error(target.place, "the brackets are empty");
+  if (!checkTarget(target))
     return;
-  }
   if (isOuterTarget(target)) {
     if (statement.op == BinaryOp::Add || statement.op == BinaryOp::Subtract)
       return accumulate(ReduceKind::Sum, statement.op == BinaryOp::Subtract, target, *statement.value, statement.place);
@@ -375,11 +419,7 @@ void Importer::runFor(const ForStmt &statement) {
   current = *frame;
   if (outer == kNoFrame)
     loopRoot = current;
-  Slot slot;
-  slot.item = Element{iteration->domain, *frame, Map::Self};
-  slot.place = statement.variablePlace;
-  slot.boundIn = current;
-  scopes.back().locals[statement.variable] = std::move(slot);
+  bindLocal(statement.variable, Element{iteration->domain, *frame, Map::Self}, statement.variablePlace);
   runBlock(statement.body);
   closeFrame(*frame);
   current = outer;
@@ -398,6 +438,10 @@ void Importer::runIf(const IfStmt &statement) {
 void Importer::runReturn(const ReturnStmt &statement) {
   Scope &scope = scopes.back();
   scope.hasReturned = true;
+  if (current != scope.calledIn) {
+    error(statement.place, "`return` inside a loop").suggest("results are whole tables: return them after the loop");
+    return;
+  }
   if (scopes.size() > 1) {
     std::vector<Item> items;
     for (const ExprPtr &value : statement.values)
@@ -406,10 +450,6 @@ void Importer::runReturn(const ReturnStmt &statement) {
       scopes.back().result = std::move(items[0]);
     else
       scopes.back().result = Tuple{std::move(items)};
-    return;
-  }
-  if (current != kNoFrame) {
-    error(statement.place, "`return` inside a loop").suggest("results are whole tables: return them after the loop");
     return;
   }
   hasResults = true;
@@ -452,6 +492,7 @@ Item Importer::callFunction(const FunctionStmt &function, bool isPrelude, const 
   scope.function = &function;
   scope.isPrelude = isPrelude;
   scope.call = call.place;
+  scope.calledIn = current;
   std::vector<Slot *> slots;
   for (const Parameter &parameter : function.parameters) {
     Slot slot;
@@ -483,7 +524,14 @@ Item Importer::callFunction(const FunctionStmt &function, bool isPrelude, const 
       continue;
     if (!function.parameters[i].value)
       return wrongCall(call.place, "needs a value for `" + function.parameters[i].name + "`");
+    // A default knows the model's inputs and attributes, not the names of whoever calls.
+    Scope definition;
+    definition.function = &function;
+    definition.isPrelude = isPrelude;
+    definition.call = call.place;
+    scopes.push_back(std::move(definition));
     slots[i]->item = evaluate(*function.parameters[i].value);
+    scopes.pop_back();
   }
   scope.result = Tuple{};
   scopes.push_back(std::move(scope));
@@ -503,6 +551,10 @@ std::optional<Importer::Result> Importer::resolveResult(const Expr &expr) {
       if (isPoison(slot->item))
         return std::nullopt;
       const Rows *rows = tryGet<Rows>(slot->item);
+      if (slot->boundIn != kNoFrame && !tryGet<Element>(slot->item)) {
+        readLocal(*slot, name->name, expr.place);  // says which loop
+        return std::nullopt;
+      }
       if (tryGet<Number>(slot->item) || (rows && rows->frame == kNoFrame))
         return Result{name->name, expr.place, Domain::One, slot};
       if (rows) {
@@ -536,7 +588,7 @@ std::optional<Importer::Result> Importer::resolveResult(const Expr &expr) {
     auto found = tables.find({domain, key->value});
     if (found != tables.end())
       return Result{key->value, expr.place, domain, &found->second};
-    int frame = openFrame(domain, kNoFrame, Map::Self, "", expr.place);
+    int frame = openFrame(domain, kNoFrame, Map::Self, "", expr.place, false);
     current = frame;
     readTable({domain, frame, Map::Self}, key->value, expr.place);  // says what is wrong, with the nearest name
     current = kNoFrame;

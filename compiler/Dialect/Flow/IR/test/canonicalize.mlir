@@ -1,0 +1,71 @@
+// The canonical forms: dense ops read through maps, spreads are single.
+// RUN: hector-opt %s --canonicalize | FileCheck %s
+
+// CHECK-LABEL: func.func @read_through_spread(
+func.func @read_through_spread(%x: !flow.rows<node, 4xf32, device>) -> !flow.rows<edge, 4xf32, device> {
+  %s = flow.spread %x via src : <node, 4xf32, device> -> <edge, 4xf32, device>
+  %d = flow.spread %x via dst : <node, 4xf32, device> -> <edge, 4xf32, device>
+  // CHECK-NEXT: %[[R:.*]] = flow.add %arg0[src], %arg0[dst]
+  %r = flow.add %s, %d : <edge, 4xf32, device>, <edge, 4xf32, device> -> <edge, 4xf32, device>
+  // CHECK-NEXT: return %[[R]]
+  return %r : !flow.rows<edge, 4xf32, device>
+}
+
+// CHECK-LABEL: func.func @read_through_composed_map(
+func.func @read_through_composed_map(%x: !flow.rows<node, 4xf32, device>) -> !flow.rows<edge, 4xf32, device> {
+  %p = flow.spread %x via node : <node, 4xf32, device> -> <dst_pair, 4xf32, device>
+  // CHECK-NEXT: %[[R:.*]] = flow.relu %arg0[dst]
+  %r = flow.relu %p[dst_pair] : <dst_pair, 4xf32, device> -> <edge, 4xf32, device>
+  // CHECK-NEXT: return %[[R]]
+  return %r : !flow.rows<edge, 4xf32, device>
+}
+
+// CHECK-LABEL: func.func @read_types_through_ends(
+func.func @read_types_through_ends(%x: !flow.rows<ntype, 4xf32, device>) -> !flow.rows<edge, 4xf32, device> {
+  %n = flow.spread %x via ntype : <ntype, 4xf32, device> -> <node, 4xf32, device>
+  // CHECK-NEXT: %[[R:.*]] = flow.sub %arg0[src_ntype], %arg0[dst_ntype]
+  %r = flow.sub %n[src], %n[dst] : <node, 4xf32, device>, <node, 4xf32, device> -> <edge, 4xf32, device>
+  // CHECK-NEXT: return %[[R]]
+  return %r : !flow.rows<edge, 4xf32, device>
+}
+
+// CHECK-LABEL: func.func @read_variadic(
+func.func @read_variadic(%x: !flow.rows<node, 4xf32, device>, %e: !flow.rows<edge, 4xf32, device>) -> !flow.rows<edge, 12xf32, device> {
+  %s = flow.spread %x via src : <node, 4xf32, device> -> <edge, 4xf32, device>
+  // CHECK-NEXT: %[[R:.*]] = flow.concat %arg0[src], %arg1, %arg0[src]
+  %r = flow.concat %s, %e, %s {axis = 0 : i64} : <edge, 4xf32, device>, <edge, 4xf32, device>, <edge, 4xf32, device> -> <edge, 12xf32, device>
+  // CHECK-NEXT: return %[[R]]
+  return %r : !flow.rows<edge, 12xf32, device>
+}
+
+// CHECK-LABEL: func.func @compose_spreads(
+func.func @compose_spreads(%x: !flow.rows<one, 4xf32, device>) -> !flow.rows<edge, 4xf32, device> {
+  %t = flow.spread %x via one : <one, 4xf32, device> -> <ntype, 4xf32, device>
+  %n = flow.spread %t via ntype : <ntype, 4xf32, device> -> <node, 4xf32, device>
+  %p = flow.spread %n via node : <node, 4xf32, device> -> <src_pair, 4xf32, device>
+  // CHECK-NEXT: %[[R:.*]] = flow.spread %arg0 via one
+  %r = flow.spread %p via src_pair : <src_pair, 4xf32, device> -> <edge, 4xf32, device>
+  // CHECK-NEXT: return %[[R]]
+  return %r : !flow.rows<edge, 4xf32, device>
+}
+
+// CHECK-LABEL: func.func @compose_spreads_to_types(
+func.func @compose_spreads_to_types(%x: !flow.rows<ntype, 4xf32, device>) -> !flow.rows<edge, 4xf32, device> {
+  %t = flow.spread %x via dst_ntype : <ntype, 4xf32, device> -> <etype, 4xf32, device>
+  %p = flow.spread %t via etype : <etype, 4xf32, device> -> <dst_pair, 4xf32, device>
+  // CHECK-NEXT: %[[R:.*]] = flow.spread %arg0 via dst_ntype
+  %r = flow.spread %p via dst_pair : <dst_pair, 4xf32, device> -> <edge, 4xf32, device>
+  // CHECK-NEXT: return %[[R]]
+  return %r : !flow.rows<edge, 4xf32, device>
+}
+
+// A reduction collects rows that exist, so its operand stays spread.
+// CHECK-LABEL: func.func @reduce_keeps_its_spread(
+func.func @reduce_keeps_its_spread(%x: !flow.rows<node, 4xf32, device>) -> !flow.rows<node, 4xf32, device> {
+  // CHECK-NEXT: %[[S:.*]] = flow.spread %arg0 via src
+  %s = flow.spread %x via src : <node, 4xf32, device> -> <edge, 4xf32, device>
+  // CHECK-NEXT: %[[R:.*]] = flow.reduce sum %[[S]] via dst
+  %r = flow.reduce sum %s via dst : <edge, 4xf32, device> -> <node, 4xf32, device>
+  // CHECK-NEXT: return %[[R]]
+  return %r : !flow.rows<node, 4xf32, device>
+}
