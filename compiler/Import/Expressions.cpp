@@ -728,7 +728,7 @@ mlir::Value Importer::createDense(llvm::StringRef name, Place place,
   state.addAttribute("maps", builder.getArrayAttr(maps));
   mlir::Operation *op = builder.create(state);
   llvm::SmallVector<mlir::Value> folded;
-  if (mlir::succeeded(builder.tryFold(op, folded)) && !folded.empty()) {  // empty: changed in place
+  if (fold && mlir::succeeded(builder.tryFold(op, folded)) && !folded.empty()) {  // empty: changed in place
     op->erase();
     return folded[0];
   }

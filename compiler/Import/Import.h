@@ -19,7 +19,8 @@ namespace hector {
 /// in which the results need them, equal ones once, unused ones not at all.
 mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context, const language::Module &module,
                                               const language::Signature &signature, const language::Binding &binding,
-                                              mlir::FloatType elementType, language::Diagnostics &diagnostics);
+                                              mlir::FloatType elementType, language::Diagnostics &diagnostics,
+                                              bool fold = true);
 
 /// The names of a function's inputs or results.
 llvm::StringRef inputName(mlir::Operation *function, unsigned index);

@@ -39,7 +39,8 @@ struct Iteration {
 class Importer {
 public:
   Importer(mlir::MLIRContext &context, const language::Module &module, const language::Signature &signature,
-           const language::Binding &binding, mlir::FloatType elementType, language::Diagnostics &diagnostics);
+           const language::Binding &binding, mlir::FloatType elementType, language::Diagnostics &diagnostics,
+           bool fold);
   mlir::OwningOpRef<mlir::ModuleOp> run();
 
 private:
@@ -172,6 +173,7 @@ private:
   const language::Binding &binding;
   mlir::FloatType elementType;
   language::Diagnostics &diagnostics;
+  bool fold;
 
   mlir::OpBuilder builder;
   std::map<std::string, mlir::Value> inputs;

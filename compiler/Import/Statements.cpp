@@ -54,9 +54,9 @@ std::string_view userName(Domain domain) {
 }
 
 Importer::Importer(mlir::MLIRContext &context, const Module &module, const Signature &signature, const Binding &binding,
-                   mlir::FloatType elementType, Diagnostics &diagnostics)
+                   mlir::FloatType elementType, Diagnostics &diagnostics, bool fold)
     : context(context), module(module), signature(signature), binding(binding), elementType(elementType),
-      diagnostics(diagnostics), builder(&context) {
+      diagnostics(diagnostics), fold(fold), builder(&context) {
   for (const StmtPtr &statement : module.body)
     if (const auto *function = as<FunctionStmt>(statement))
       functions[function->name] = function;
@@ -757,8 +757,9 @@ namespace hector {
 
 mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context, const language::Module &module,
                                               const language::Signature &signature, const language::Binding &binding,
-                                              mlir::FloatType elementType, language::Diagnostics &diagnostics) {
-  return importer::Importer(context, module, signature, binding, elementType, diagnostics).run();
+                                              mlir::FloatType elementType, language::Diagnostics &diagnostics,
+                                              bool fold) {
+  return importer::Importer(context, module, signature, binding, elementType, diagnostics, fold).run();
 }
 
 llvm::StringRef inputName(mlir::Operation *function, unsigned index) {

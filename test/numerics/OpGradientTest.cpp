@@ -64,7 +64,8 @@ const OpCase kCases[] = {
     {"Select", perNode("where(n.x > n.y, n.x * 2.0, n.y * 3.0)")},
     {"LogicAndComparisons", perNode("where(n.x > 0.0 and not n.y <= 0.1 or n.x == n.y, n.x, n.y * n.y)")},
     {"Linear", perNode("n.x * w")},
-    {"LinearHeadsOnBothSides", perNode("linear(outer_prod(n.x, n.y), reshape(concat(w, w * 2.0, w * 3.0, axis=0), 3, 3, 2))")},
+    {"LinearHeadsOnBothSides",
+     perNode("linear(outer_prod(n.x, n.y), reshape(concat(w, w * 2.0, w * 3.0, axis=0), 3, 3, 2))")},
     {"LinearHeadsOnWeights", perNode("linear(n.x, concat(reshape(w, 1, 3, 2), reshape(w, 1, 3, 2) * 2.0, axis=0))")},
     {"LinearHeadsOnRows", perNode("linear(outer_prod(n.x, n.y), w)")},
     {"LinearTransposed", perNode("linear(n.x, transpose(s))")},
@@ -87,8 +88,8 @@ const OpCase kCases[] = {
     {"ReadThroughSource", perEdge("exp(e.src.x)")},
     {"ReadThroughBothEnds", perEdge("e.src.x * e.dst.x + e.y")},
     {"ReadThroughTypes", perEdge("(e.src.x * v[e.dst.ntype]) * w[e.etype]")},
-    {"SharedByAllRows",
-     "def m(g, x: Node[3], a: Shared[]):\n    for n in g.nodes():\n        n[\"out\"] = n.x * a\n    return n[\"out\"]\n"},
+    {"SharedByAllRows", "def m(g, x: Node[3], a: Shared[]):\n    for n in g.nodes():\n        n[\"out\"] = n.x * a\n   "
+                        " return n[\"out\"]\n"},
     {"SumToNodes", "def m(g, x: Node[3], y: Edge[3]):\n    for n in g.nodes():\n"
                    "        n[\"out\"] = sum(e.y * e.src.x for e in n.incoming_edges())\n    return n[\"out\"]\n"},
     {"MeanToSources", "def m(g, x: Node[3], y: Edge[3]):\n    for n in g.nodes():\n"
@@ -102,13 +103,15 @@ const OpCase kCases[] = {
                      "        for p in n.incoming_types():\n"
                      "            p[\"h\"] = mean(e.src.x for e in p.edges()) * w[p.etype]\n"
                      "        n[\"out\"] = sum(p[\"h\"] for p in n.incoming_types())\n    return n[\"out\"]\n"},
-    {"TypesAndWhole", "def m(g, x: Node[3], y: Edge[3], a: EdgeType[3]):\n    for t in g.edge_types():\n"
-                      "        t[\"h\"] = sum(e.y * e.src.x for e in t.edges()) * a[t]\n"
-                      "    out = max(t[\"h\"] for t in g.edge_types()) + mean(n.x for n in g.nodes())\n    return out\n"},
-    {"EdgeSoftmax", "def m(g, x: Node[3], y: Edge[3]):\n    for e in g.edges():\n"
-                    "        e[\"a\"] = sum(e.src.x * e.dst.x * e.y)\n    edge_softmax(g, \"a\")\n"
-                    "    for n in g.nodes():\n        n[\"out\"] = sum(e[\"a\"] * e.src.x for e in n.incoming_edges())\n"
-                    "    return n[\"out\"]\n"},
+    {"TypesAndWhole",
+     "def m(g, x: Node[3], y: Edge[3], a: EdgeType[3]):\n    for t in g.edge_types():\n"
+     "        t[\"h\"] = sum(e.y * e.src.x for e in t.edges()) * a[t]\n"
+     "    out = max(t[\"h\"] for t in g.edge_types()) + mean(n.x for n in g.nodes())\n    return out\n"},
+    {"EdgeSoftmax",
+     "def m(g, x: Node[3], y: Edge[3]):\n    for e in g.edges():\n"
+     "        e[\"a\"] = sum(e.src.x * e.dst.x * e.y)\n    edge_softmax(g, \"a\")\n"
+     "    for n in g.nodes():\n        n[\"out\"] = sum(e[\"a\"] * e.src.x for e in n.incoming_edges())\n"
+     "    return n[\"out\"]\n"},
     {"ResultReturnedSpread",
      "def m(g, x: Node[3]):\n    for e in g.edges():\n        e[\"out\"] = e.src.x\n    return e[\"out\"]\n"},
 };
@@ -140,7 +143,8 @@ TEST_P(OpGradient, MatchesDifferences) {
     for (const auto &[name, table] : *results) {
       Table grad = table;
       for (double &value : grad.values)
-        value = static_cast<double>((state = state * 6364136223846793005u + 1442695040888963407u) >> 40) * 0x1p-23 - 1.0;
+        value =
+            static_cast<double>((state = state * 6364136223846793005u + 1442695040888963407u) >> 40) * 0x1p-23 - 1.0;
       all["grad." + name] = upstream["grad." + name] = grad;
     }
     auto gradients = runModel(*model, backward, graph, all);
@@ -235,8 +239,8 @@ TEST(Gradient, OnTiesTheFirstEdgeTakesIt) {
   graph.etype = {0, 0, 0};
   Settings settings;
   settings.grad = true;
-  auto results = runModel(*model, settings, graph,
-                          {{"y", {3, {}, {1.0, 2.0, 2.0}}}, {"grad.out", {3, {}, {5.0, 7.0, 9.0}}}});
+  auto results =
+      runModel(*model, settings, graph, {{"y", {3, {}, {1.0, 2.0, 2.0}}}, {"grad.out", {3, {}, {5.0, 7.0, 9.0}}}});
   ASSERT_TRUE(results.isOk()) << results.status().message();
   EXPECT_EQ(results->at("grad.y").values, (std::vector<double>{0.0, 7.0, 0.0}));
 }
@@ -248,9 +252,9 @@ TEST(Gradient, TheStartOfAMaximumWinsTies) {
   ASSERT_TRUE(model.isOk()) << model.status().message();
   Settings settings;
   settings.grad = true;
-  auto results = runModel(
-      *model, settings, withIsolatedNode(),
-      {{"x", {3, {}, {1.0, 2.0, 3.0}}}, {"y", {1, {}, {2.0}}}, {"grad.out", {3, {}, {5.0, 7.0, 9.0}}}});
+  auto results =
+      runModel(*model, settings, withIsolatedNode(),
+               {{"x", {3, {}, {1.0, 2.0, 3.0}}}, {"y", {1, {}, {2.0}}}, {"grad.out", {3, {}, {5.0, 7.0, 9.0}}}});
   ASSERT_TRUE(results.isOk()) << results.status().message();
   EXPECT_EQ(results->at("grad.x").values, (std::vector<double>{5.0, 7.0, 9.0}));
   EXPECT_EQ(results->at("grad.y").values, (std::vector<double>{0.0}));

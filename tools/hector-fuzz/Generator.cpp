@@ -277,7 +277,8 @@ private:
       static const char *kCompare[] = {" < ", " <= ", " > ", " >= ", " == ", " != "};
       std::string condition = a + kCompare[choices.below(6)] + b;
       if (choices.oneIn(4))
-        condition = std::string("(") + condition + ") " + (choices.below(2) ? "and" : "or") + " not " + sub({}) + " < 0.1";
+        condition =
+            std::string("(") + condition + ") " + (choices.below(2) ? "and" : "or") + " not " + sub({}) + " < 0.1";
       return "where(" + condition + ", " + c + ", " + d + ")";
     }
     case 5:
@@ -300,7 +301,8 @@ private:
       }
       return "abs(" + sub(shape) + ")";
     default:
-      return choices.below(2) ? "(abs(" + sub(shape) + ") + 0.5) ** 1.5" : "sum(" + sub(shape) + " * (i + 1.0) for i in range(2))";
+      return choices.below(2) ? "(abs(" + sub(shape) + ") + 0.5) ** 1.5"
+                              : "sum(" + sub(shape) + " * (i + 1.0) for i in range(2))";
     }
   }
 
@@ -421,7 +423,8 @@ private:
       locals.clear();
     static const char *kKinds[] = {"sum", "mean", "max", "min"};
     std::string kind = kKinds[choices.below(4)];
-    std::string text = kind + "(" + expression(inside, shape, depth - 1) + " for " + variable + " in " + source.iterator;
+    std::string text =
+        kind + "(" + expression(inside, shape, depth - 1) + " for " + variable + " in " + source.iterator;
     if (choices.oneIn(5))
       text += " if " + expression(inside, {}, 1) + " > 0.2";
     locals = savedLocals;
@@ -446,7 +449,8 @@ private:
 
   std::string shuffle(const Context &context, const Shape &shape, int depth) {
     if (shape.empty())
-      return "(" + expression(context, {3}, depth - 1) + ")[" + std::to_string(static_cast<int>(choices.below(5)) - 2) + "]";
+      return "(" + expression(context, {3}, depth - 1) + ")[" + std::to_string(static_cast<int>(choices.below(5)) - 2) +
+             "]";
     switch (choices.below(5)) {
     case 0: {
       std::string list;
@@ -489,9 +493,11 @@ private:
   /// A call of a function of the program's own.
   std::string call(const std::string &a, const std::string &b) {
     if (numFunctions == 0 || choices.oneIn(3)) {
-      static const char *kBodies[] = {"return a + b", "return tanh(a) * b + a", "c = a * b\n    return max(c, a) - sin(c)",
+      static const char *kBodies[] = {"return a + b", "return tanh(a) * b + a",
+                                      "c = a * b\n    return max(c, a) - sin(c)",
                                       "if flip:\n        return b - a\n    return a - b"};
-      functions += "def f" + std::to_string(numFunctions++) + "(a, b, flip=False):\n    " + kBodies[choices.below(4)] + "\n\n";
+      functions +=
+          "def f" + std::to_string(numFunctions++) + "(a, b, flip=False):\n    " + kBodies[choices.below(4)] + "\n\n";
     }
     std::string name = "f" + std::to_string(choices.below(numFunctions));
     return name + "(" + a + ", " + b + (choices.oneIn(3) ? ", flip=True)" : ")");
@@ -539,7 +545,8 @@ private:
     bool isChoice = choices.oneIn(3);
     emit(2, n + "[\"" + name + "\"] = " + (isChoice ? expression(context, shape, 1) : kStarts[choices.below(3)]));
     std::string variable = groups ? "p" : "e";
-    emit(2, "for " + variable + " in " + n + (incoming ? ".incoming_" : ".outgoing_") + (groups ? "types():" : "edges():"));
+    emit(2, "for " + variable + " in " + n + (incoming ? ".incoming_" : ".outgoing_") +
+                (groups ? "types():" : "edges():"));
     Home home = !groups ? Home::Edge : incoming ? Home::InPair : Home::OutPair;
     Context inside = context;
     inside.variables.push_back({home, variable, false});
@@ -566,16 +573,17 @@ private:
 
   /// Edges that add to rows of another domain.
   void scatter() {
-    static const std::pair<const char *, Home> kTargets[] = {{"e.dst", Home::Node},
-                                                             {"e.src", Home::Node},
-                                                             {"e.etype", Home::EdgeType},
-                                                             {"e.dst_pair", Home::InPair}};
-    const auto &[target, home] = kTargets[choices.below(3)];
+    static const std::pair<const char *, Home> kTargets[] = {
+        {"e.dst", Home::Node}, {"e.src", Home::Node}, {"e.etype", Home::EdgeType}, {"e.dst_pair", Home::InPair}};
+    const auto &[target, home] = kTargets[choices.below(4)];
     std::string name = freshName();
     Shape shape = randomShape();
     ++loop;
-    emit(1, home == Home::Node ? "for n in g.nodes():" : "for t in g.edge_types():");
-    emit(2, std::string(home == Home::Node ? "n" : "t") + "[\"" + name + "\"] = " + (choices.below(2) ? "1.0" : "0.0"));
+    emit(1, home == Home::EdgeType ? "for t in g.edge_types():" : "for n in g.nodes():");
+    if (home == Home::InPair)
+      emit(2, "for p in n.incoming_types():");
+    std::string variable = home == Home::EdgeType ? "t" : home == Home::InPair ? "p" : "n";
+    emit(home == Home::InPair ? 3 : 2, variable + "[\"" + name + "\"] = " + (choices.below(2) ? "1.0" : "0.0"));
     ++loop;
     emit(1, "for e in g.edges():");
     Context context{{{Home::Edge, "e", true}}, false};

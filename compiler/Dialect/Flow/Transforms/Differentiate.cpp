@@ -284,8 +284,8 @@ mlir::LogicalResult Differentiator::run(ArrayRef<std::string> wanted) {
   unsigned numInputs = function.getNumArguments(), numResults = function.getNumResults();
   for (unsigned i = 0; i < numResults; ++i) {
     auto name = function.getResultAttrOfType<mlir::StringAttr>(i, "flow.name");
-    auto attributes = builder.getDictionaryAttr(builder.getNamedAttr(
-        "flow.name", builder.getStringAttr("grad." + (name ? name.str() : std::to_string(i)))));
+    auto attributes = builder.getDictionaryAttr(
+        builder.getNamedAttr("flow.name", builder.getStringAttr("grad." + (name ? name.str() : std::to_string(i)))));
     Value result = end->getOperand(i);
     function.insertArgument(function.getNumArguments(), result.getType(), attributes, result.getLoc());
     if (isActive(result))
@@ -314,8 +314,8 @@ mlir::LogicalResult Differentiator::run(ArrayRef<std::string> wanted) {
     at = type.getDomain();
     std::optional<Read> g = gradient(input);
     results.push_back(g ? materialise(*g) : make<ExpandOp>({constant(0.0)}, type.getShape()).table);
-    auto attributes = builder.getDictionaryAttr(builder.getNamedAttr(
-        "flow.name", builder.getStringAttr("grad." + (name ? name.str() : std::to_string(i)))));
+    auto attributes = builder.getDictionaryAttr(
+        builder.getNamedAttr("flow.name", builder.getStringAttr("grad." + (name ? name.str() : std::to_string(i)))));
     function.insertResult(function.getNumResults(), type, attributes);
   }
   end->setOperands(results);
@@ -327,8 +327,8 @@ mlir::LogicalResult Differentiator::run(ArrayRef<std::string> wanted) {
 void Differentiator::differentiate(Operation &op, Read g) {
   if (auto spread = mlir::dyn_cast<SpreadOp>(op)) {
     at = spread.getResult().getType().getDomain();
-    Value sum = builder.create<ReduceOp>(location, spread.getRows().getType(), ReduceKind::Sum, materialise(g),
-                                         Value(), spread.getVia());
+    Value sum = builder.create<ReduceOp>(location, spread.getRows().getType(), ReduceKind::Sum, materialise(g), Value(),
+                                         spread.getVia());
     gradients[spread.getRows()].push_back({sum, Map::Self});
   } else if (auto reduce = mlir::dyn_cast<ReduceOp>(op)) {
     differentiateReduce(reduce, g);
@@ -535,9 +535,8 @@ void Differentiator::differentiateDense(Operation &op, Read g) {
         Read slope = constant(leaky.getSlope().convertToDouble());
         give(dense, 0, choose(compare(constant(0.0), in(0)), g, binary<MulOp>(g, slope)));
       })
-      .Case<CastOp>([&](auto) {
-        give(dense, 0, make<CastOp>({g}, g.shape(), {}, dense.getOperandRows(0).getElementType()));
-      })
+      .Case<CastOp>(
+          [&](auto) { give(dense, 0, make<CastOp>({g}, g.shape(), {}, dense.getOperandRows(0).getElementType())); })
       .Case<SelectOp>([&](auto) {
         if (wants(1))
           give(dense, 1, choose(in(0), g, constant(0.0)));

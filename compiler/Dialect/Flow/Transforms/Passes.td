@@ -4,6 +4,24 @@
 
 include "mlir/Pass/PassBase.td"
 
+def CompactRowsPass : Pass<"flow-compact-rows", "mlir::func::FuncOp"> {
+  let summary = "Computes each dense op at the coarsest domain that holds its key.";
+  let description = [{
+    A message of source and type is the same for all edges that share both, so it is computed once per source pair:
+    ```mlir
+    %m = flow.linear %x[src], %w[etype] : … -> <edge, 64xf32, device>      // E products
+    %y = flow.mul %a, %m : …
+    ->
+    %m = flow.linear %x[node], %w[etype] : … -> <src_pair, 64xf32, device> // one a pair
+    %y = flow.mul %a, %m[src_pair] : …
+    ```
+    Dense readers read through the longer map; a reduction or result gets a spread. What depends on source and
+    destination stays at the edges. Pairs are never more than edges; nodes may be, so this pass alone is no cost model.
+    Runs after `simplify`, which leaves no spread between dense ops, and before or after `flow-differentiate`.
+  }];
+  let statistics = [Statistic<"numMoved", "num-moved", "Ops moved to a coarser domain">];
+}
+
 def DifferentiatePass : Pass<"flow-differentiate", "mlir::func::FuncOp"> {
   let summary = "Appends the gradients of a function's inputs to its results.";
   let description = [{
@@ -31,6 +49,22 @@ def PrintKeysPass : Pass<"flow-print-keys", "mlir::func::FuncOp"> {
     %m = flow.linear %x[src], %w[etype] : …   // remark: key {source, etype}, fits src_pair
     ```
   }];
+}
+
+def SpreadReadsPass : Pass<"flow-spread-reads", "mlir::func::FuncOp"> {
+  let summary = "Makes every read through a map a table of its own.";
+  let description = [{
+    The opposite of what canonical forms do, as frameworks without such reads compute it:
+    ```mlir
+    %m = flow.linear %x[src], %w[etype] : …
+    ->
+    %xs = flow.spread %x via src : …
+    %ws = flow.spread %w via etype : …       // a weight for every edge
+    %m = flow.linear %xs, %ws : …
+    ```
+    In no pipeline. It gives other passes spreads to work on, so that random programs can judge what they make of them.
+  }];
+  let statistics = [Statistic<"numSpread", "num-spread", "Reads turned into tables">];
 }
 
 def StabiliseSoftmaxPass : Pass<"flow-stabilise-softmax", "mlir::func::FuncOp"> {

@@ -47,8 +47,8 @@ struct StabiliseSoftmaxPass : impl::StabiliseSoftmaxPassBase<StabiliseSoftmaxPas
       scores = builder.create<SpreadOp>(location, fine, scores, exponent.getMap(0));
     mlir::Value top = builder.create<ReduceOp>(location, coarse, ReduceKind::Max, scores, mlir::Value(), via);
     mlir::Value shifted = builder.create<SubOp>(location, fine, scores, top, maps(Map::Self, via));
-    mlir::Value powers = builder.create<ExpOp>(location, fine, shifted,
-                                               builder.getArrayAttr(MapAttr::get(&getContext(), Map::Self)));
+    mlir::Value powers =
+        builder.create<ExpOp>(location, fine, shifted, builder.getArrayAttr(MapAttr::get(&getContext(), Map::Self)));
     mlir::Value total = builder.create<ReduceOp>(location, coarse, ReduceKind::Sum, powers, mlir::Value(), via);
     mlir::Value stable = builder.create<DivOp>(location, fine, powers, total, maps(Map::Self, via));
     op.getResult().replaceAllUsesWith(stable);
