@@ -261,7 +261,7 @@ private:
       return unary(sub(shape));
     case 1: {
       std::string a = sub(shape), b = sub(partner(shape));
-      static const char *kOps[] = {" + ", " - ", " + ", " - "};
+      static const char *kOps[] = {" + ", " - ", " + -", " - -"};
       return "(" + a + kOps[choices.below(4)] + b + ")";
     }
     case 2: {
