@@ -102,6 +102,12 @@ constexpr Refusal kRefusals[] = {
 
 }  // namespace
 
+bool Importer::isBuiltin(std::string_view name) {
+  return std::any_of(std::begin(kUnaryFunctions), std::end(kUnaryFunctions),
+                     [&](const UnaryFunction &function) { return function.name == name; }) ||
+         std::find(std::begin(kOtherBuiltins), std::end(kOtherBuiltins), name) != std::end(kOtherBuiltins);
+}
+
 std::vector<std::string_view> Importer::functionNames() const {
   std::vector<std::string_view> names;
   for (const UnaryFunction &function : kUnaryFunctions)

@@ -61,6 +61,7 @@ private:
   bool isLost(const std::string &table) const { return hasLostName || lostTables.count(table); }
   void accumulate(flow::ReduceKind kind, bool negate, const Expr &target, const Expr &value, Place place);
   bool isOuterTarget(const Expr &target);
+  bool callsFunction(const Expr &expr) const;
   bool checkTarget(const Expr &target);
   struct Result {
     std::string name;
@@ -159,6 +160,7 @@ private:
   std::optional<std::vector<const Expr *>> arguments(const language::CallExpr &call,
                                                      llvm::ArrayRef<std::string_view> names, size_t required);
   std::optional<int64_t> readAxis(const Expr *expr, int64_t rank, int64_t otherwise);
+  static bool isBuiltin(std::string_view name);
   std::vector<std::string_view> functionNames() const;
 
   // Messages.

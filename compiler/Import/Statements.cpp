@@ -210,15 +210,37 @@ bool Importer::isOuterTarget(const Expr &target) {
   return own.map != Map::Self || own.frame != current;
 }
 
-/// Whether an expression calls a function anywhere.
-static bool hasCall(const Expr &expr) {
-  if (const auto *attribute = as<AttributeExpr>(expr))
-    return hasCall(*attribute->base);
-  if (const auto *subscript = as<SubscriptExpr>(expr))
-    return hasCall(*subscript->base) || (subscript->index && hasCall(*subscript->index));
-  if (const auto *tuple = as<TupleExpr>(expr))
-    return std::any_of(tuple->items.begin(), tuple->items.end(), [](const ExprPtr &item) { return hasCall(*item); });
-  return expr.kind != ExprKind::Name && expr.kind != ExprKind::String && expr.kind != ExprKind::Integer;
+/// Whether an expression may run statements: it calls a function that is not built in.
+bool Importer::callsFunction(const Expr &expr) const {
+  auto any = [&](const std::vector<ExprPtr> &items) {
+    return std::any_of(items.begin(), items.end(), [&](const ExprPtr &item) { return callsFunction(*item); });
+  };
+  switch (expr.kind) {
+  case ExprKind::Name:
+  case ExprKind::Integer:
+  case ExprKind::Float:
+  case ExprKind::String:
+  case ExprKind::Boolean:
+    return false;
+  case ExprKind::Attribute:
+    return callsFunction(*as<AttributeExpr>(expr)->base);
+  case ExprKind::Subscript: {
+    const auto *subscript = as<SubscriptExpr>(expr);
+    return callsFunction(*subscript->base) || (subscript->index && callsFunction(*subscript->index));
+  }
+  case ExprKind::Tuple:
+    return any(as<TupleExpr>(expr)->items);
+  case ExprKind::Binary:
+    return callsFunction(*as<BinaryExpr>(expr)->left) || callsFunction(*as<BinaryExpr>(expr)->right);
+  case ExprKind::Call: {
+    const auto *call = as<CallExpr>(expr);
+    const auto *callee = as<NameExpr>(call->callee);
+    return !callee || functions.count(callee->name) || !isBuiltin(callee->name) || !call->keywords.empty() ||
+           any(call->arguments);
+  }
+  default:
+    return true;
+  }
 }
 
 /// Targets are looked at more than once, so they must be plain names and subscripts.
@@ -230,11 +252,12 @@ bool Importer::checkTarget(const Expr &target) {
     error(target.place, "the brackets are empty").suggest("name the data: n[\"h\"] = …");
     return false;
   }
-  if (!hasCall(target))
+  if (!callsFunction(target))
     return true;
   error(target.place,
         "`" + std::string(target.place.text().substr(0, 60)) + "` is computed, not a plain place to keep data")
       .suggest("give the row and the name of the data names of their own first, as in n[\"h\"] = …");
+  giveUp(target);
   return false;
 }
 
@@ -355,7 +378,7 @@ void Importer::accumulate(ReduceKind kind, bool negate, const Expr &target, cons
   auto name = subscriptName(*subscript.index);
   const Element *element = tryGet<Element>(base);
   if (!element || !name)
-    return;
+    return giveUp(target);
   auto version = [&] {
     auto found = tables.find({element->domain, *name});
     return found == tables.end() ? 0 : found->second.version;
