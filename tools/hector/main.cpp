@@ -1,6 +1,7 @@
 /// The command line: options to the structs of Commands.h.
 
 #include "Commands.h"
+#include "DataMakeInfo.h"
 #include "language/Diagnostics.h"
 
 #include <CLI/CLI.hpp>
@@ -112,6 +113,10 @@ int main(int argc, char **argv) {
   compileApp->add_option("-o,--out", compile.outPath, "A file instead of standard output")->type_name("FILE");
   compileApp->footer("Example:\n  hector compile models/rgcn.hec --size d_in=64 --size d_out=64 --emit flow");
 
+  CLI::App *dataApp = app.add_subcommand("data", "Makes and describes graph files");
+  dataApp->require_subcommand(1);
+  auto runMakeOrInfo = addDataMakeAndInfo(*dataApp);
+
   CLI::App *doctorApp = app.add_subcommand("doctor", "Says what this machine has and which backends would work");
   doctorApp->footer("Example:\n  hector doctor");
 
@@ -127,5 +132,7 @@ int main(int argc, char **argv) {
     return runCommand(run);
   if (compileApp->parsed())
     return compileCommand(compile);
+  if (auto code = runMakeOrInfo())
+    return *code;
   return doctorCommand();
 }
