@@ -43,12 +43,12 @@ std::string escaped(const std::string &text) {
   return result;
 }
 
-/// 1, 10, 100, 1k, 1M …
-std::string shortNumber(double value) {
+/// 1, 10, 100, 1k, 1M … With a base of 1024, 2048 is 2k.
+std::string shortNumber(double value, double base = 1000) {
   constexpr std::array<const char *, 6> kUnits = {"", "k", "M", "G", "T", "P"};
   size_t unit = 0;
-  for (; value >= 1000 && unit + 1 < kUnits.size(); ++unit)
-    value /= 1000;
+  for (; value >= base && unit + 1 < kUnits.size(); ++unit)
+    value /= base;
   char text[32];
   std::snprintf(text, sizeof(text), "%.4g%s", value, kUnits[unit]);
   return text;
@@ -154,7 +154,7 @@ void drawDegrees(Drawing &d, double x, double y, double width, double height, co
     draw(graph.in, middle - barWidth - 0.5, kIn);
     draw(graph.out, middle + 0.5, kOut);
     if (bin % every == 0)
-      d.text(middle, bottom + 15, shortNumber(static_cast<double>(binFirst(bin))), {11, kSoft, "middle"});
+      d.text(middle, bottom + 15, shortNumber(static_cast<double>(binFirst(bin)), 1024), {11, kSoft, "middle"});
   }
   d.text((left + right) / 2, bottom + 33, "degree: 0, 1, 2 to 3, 4 to 7, …", {11, kSoft, "middle"});
 }
@@ -193,8 +193,8 @@ std::string renderSvg(const GraphReport &report) {
   const std::array<Fact, 5> facts = {{
       {withCommas(graph.nodes), "nodes", count(graph.nodeTypes.size(), "type", "types")},
       {withCommas(graph.edges), "edges", count(graph.relations.size(), "relation", "relations")},
-      {ratio(graph.srcPairRatio()), "source pairs", "by edges"},
-      {ratio(graph.dstPairRatio()), "destination pairs", "by edges"},
+      {ratio(graph.srcPairRatio()), "source pairs", "/ edges"},
+      {ratio(graph.dstPairRatio()), "destination pairs", "/ edges"},
       {withCommas(graph.isolated), "isolated nodes", percent(graph.isolated, graph.nodes)},
   }};
   constexpr double kCard = (kWidth - 2 * kMargin - 4 * 12) / 5;
@@ -202,14 +202,14 @@ std::string renderSvg(const GraphReport &report) {
     const double x = kMargin + static_cast<double>(i) * (kCard + 12);
     d.box(x, 86, kCard, 74, "#f3f4f6", 6);
     d.text(x + 14, 118, facts[i].value, {facts[i].value.size() > 12 ? 17.0 : 21.0, kText, "start", true});
-    d.text(x + 14, 146, facts[i].name + " " + facts[i].note, {12, kSoft});
+    d.text(x + 14, 146, facts[i].name + " " + facts[i].note, {11.5, kSoft});
   }
 
   // Degrees and node types on the left, relations and memory on the right.
   const double top = 196;
   const double middle = kMargin + kColumn + kGap;
   drawDegrees(d, kMargin, top, kColumn, 300, graph);
-  double left = top + 306;
+  double left = top + 324;
   for (auto [name, degrees] : {std::pair("in", &graph.in), std::pair("out", &graph.out)}) {
     d.text(kMargin + 44, left,
            std::string(name) + ":  min " + withCommas(degrees->min) + ",  median " + withCommas(degrees->median) +

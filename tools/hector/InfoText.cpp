@@ -119,7 +119,10 @@ std::string binName(size_t bin) {
 void degreeBars(Page &page, const char *title, const DegreeSummary &degrees) {
   page.title(title);
   std::vector<Page::Bar> rows;
-  for (size_t bin = 0; bin < degrees.bins.size(); ++bin)
+  size_t bin = 0;
+  while (bin < degrees.bins.size() && degrees.bins[bin] == 0)
+    ++bin;
+  for (; bin < degrees.bins.size(); ++bin)
     rows.push_back({binName(bin), withCommas(degrees.bins[bin]), static_cast<double>(degrees.bins[bin])});
   page.bars(rows);
 }
@@ -165,24 +168,27 @@ std::string renderText(const GraphReport &report, bool utf8, int width) {
     page.title(order.size() > kMaxTypes ? "largest node types" : "node types");
     std::vector<Page::Bar> rows;
     for (size_t i = 0; i < std::min(order.size(), kMaxTypes); ++i)
-      rows.push_back({shortened(order[i]->name, room / 3),
+      rows.push_back({shortened(order[i]->name, room / 4),
                       withCommas(order[i]->nodes) + padded(percent(order[i]->nodes, graph.nodes), 8),
                       static_cast<double>(order[i]->nodes)});
     page.bars(rows);
   }
 
-  page.title(graph.relations.size() > kMaxRelations ? "largest relations      (edges, share, source and destination "
-                                                      "pairs by edges)"
-                                                    : "relations      (edges, share, source and destination pairs by "
-                                                      "edges)");
+  page.title(std::string(graph.relations.size() > kMaxRelations ? "largest relations" : "relations") +
+             "   (edges, share; source pairs and destination pairs / edges)");
   std::vector<Page::Bar> rows;
   auto byEdges = [](int64_t pairs, int64_t edges) {
     return padded(edges ? ratio(static_cast<double>(pairs) / static_cast<double>(edges)) : "-", 7);
   };
-  for (const RelationSummary *relation : largestRelations(graph, kMaxRelations)) {
-    std::string label = shortened(relation->name, room / 3);
+  const auto largest = largestRelations(graph, kMaxRelations);
+  size_t nameWidth = 0;
+  for (const RelationSummary *relation : largest)
+    nameWidth = std::max(nameWidth, characters(shortened(relation->name, room / 4)));
+  for (const RelationSummary *relation : largest) {
+    std::string label = shortened(relation->name, room / 4);
     if (!relation->src.empty() && !relation->dst.empty())
-      label += "  " + shortened(relation->src, room / 8) + " → " + shortened(relation->dst, room / 8);
+      label += std::string(nameWidth - characters(label) + 2, ' ') + shortened(relation->src, room / 10) + " → " +
+               shortened(relation->dst, room / 10);
     rows.push_back({label,
                     withCommas(relation->edges) + padded(percent(relation->edges, graph.edges), 8) +
                         byEdges(relation->srcPairs, relation->edges) + byEdges(relation->dstPairs, relation->edges),
