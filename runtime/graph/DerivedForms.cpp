@@ -350,7 +350,10 @@ template <class Id> IdArray degreeOrder(std::span<const Id> ptr) {
     for (int64_t node = begin; node < end; ++node)
       order[place[bin(node)]++] = static_cast<Id>(node);
   });
-  std::stable_sort(order.begin(), order.begin() + starts[1], [&](Id a, Id b) { return degree(a) > degree(b); });
+  std::sort(order.begin(), order.begin() + starts[1], [&](Id a, Id b) {
+    const int64_t x = degree(a), y = degree(b);
+    return x != y ? x > y : a < b;
+  });
   return IdArray(std::move(order));
 }
 

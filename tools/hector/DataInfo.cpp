@@ -115,13 +115,24 @@ std::string formatMean(double value) {
   return text;
 }
 
+/// Pointers to the items, the largest first by `size`, equal ones in order.
+template <class T> static std::vector<const T *> largest(const std::vector<T> &items, int64_t T::*size) {
+  std::vector<const T *> order;
+  for (const T &item : items)
+    order.push_back(&item);
+  std::sort(order.begin(), order.end(),
+            [&](const T *a, const T *b) { return a->*size != b->*size ? a->*size > b->*size : a < b; });
+  return order;
+}
+
 std::vector<const RelationSummary *> largestRelations(const GraphSummary &graph, size_t limit) {
-  std::vector<const RelationSummary *> order;
-  for (const RelationSummary &relation : graph.relations)
-    order.push_back(&relation);
-  std::stable_sort(order.begin(), order.end(), [](auto a, auto b) { return a->edges > b->edges; });
+  auto order = largest(graph.relations, &RelationSummary::edges);
   order.resize(std::min(order.size(), limit));
   return order;
+}
+
+std::vector<const NodeTypeSummary *> largestNodeTypes(const GraphSummary &graph) {
+  return largest(graph.nodeTypes, &NodeTypeSummary::nodes);
 }
 
 static bool startsCharacter(char byte) {

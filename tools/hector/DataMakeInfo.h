@@ -62,6 +62,7 @@ std::string withCommas(int64_t number);
 std::string formatMean(double value);
 /// The largest relations first, at most `limit`; equal ones in the graph's order.
 std::vector<const RelationSummary *> largestRelations(const GraphSummary &graph, size_t limit);
+std::vector<const NodeTypeSummary *> largestNodeTypes(const GraphSummary &graph);
 /// Characters, not bytes, cut in the middle to at most `limit`: "http://…/writes". Control characters become spaces.
 std::string shortened(const std::string &text, size_t limit);
 size_t characters(const std::string &text);

@@ -238,10 +238,7 @@ std::string renderSvg(const GraphReport &report) {
   right = drawBars(d, middle, right, kColumn, "Memory of each form", rows, 164);
 
   rows.clear();
-  std::vector<const NodeTypeSummary *> order;
-  for (const NodeTypeSummary &type : graph.nodeTypes)
-    order.push_back(&type);
-  std::stable_sort(order.begin(), order.end(), [](auto a, auto b) { return a->nodes > b->nodes; });
+  const std::vector<const NodeTypeSummary *> order = largestNodeTypes(graph);
   for (size_t i = 0; i < std::min(order.size(), kMaxTypes); ++i)
     rows.push_back({shortened(order[i]->name, 22), withCommas(order[i]->nodes), static_cast<double>(order[i]->nodes)});
   if (!rows.empty())

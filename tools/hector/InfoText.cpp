@@ -161,10 +161,7 @@ std::string renderText(const GraphReport &report, bool utf8, int width) {
   degreeBars(page, "nodes by out-degree", graph.out);
 
   if (graph.nodeTypes.size() > 1) {
-    std::vector<const NodeTypeSummary *> order;
-    for (const NodeTypeSummary &type : graph.nodeTypes)
-      order.push_back(&type);
-    std::stable_sort(order.begin(), order.end(), [](auto a, auto b) { return a->nodes > b->nodes; });
+    const std::vector<const NodeTypeSummary *> order = largestNodeTypes(graph);
     page.title(order.size() > kMaxTypes ? "largest node types" : "node types");
     std::vector<Page::Bar> rows;
     for (size_t i = 0; i < std::min(order.size(), kMaxTypes); ++i)
@@ -181,12 +178,14 @@ std::string renderText(const GraphReport &report, bool utf8, int width) {
     return padded(edges ? ratio(static_cast<double>(pairs) / static_cast<double>(edges)) : "-", 7);
   };
   const auto largest = largestRelations(graph, kMaxRelations);
+  const bool hasEnds = graph.nodeTypes.size() > 1;  // else all say the same
+  const size_t nameRoom = hasEnds ? room / 4 : room * 2 / 5;
   size_t nameWidth = 0;
   for (const RelationSummary *relation : largest)
-    nameWidth = std::max(nameWidth, characters(shortened(relation->name, room / 4)));
+    nameWidth = std::max(nameWidth, characters(shortened(relation->name, nameRoom)));
   for (const RelationSummary *relation : largest) {
-    std::string label = shortened(relation->name, room / 4);
-    if (!relation->src.empty() && !relation->dst.empty())
+    std::string label = shortened(relation->name, nameRoom);
+    if (hasEnds && !relation->src.empty() && !relation->dst.empty())
       label += std::string(nameWidth - characters(label) + 2, ' ') + shortened(relation->src, room / 10) + " → " +
                shortened(relation->dst, room / 10);
     rows.push_back({label,
