@@ -159,47 +159,6 @@ struct Relation {
   double signal = 0;  // the part of the edges that tell the class
 };
 
-Status check(const SyntheticOptions &o) {
-  auto number = [](int64_t n) { return std::to_string(n); };
-  auto range = [&](std::string_view option, int64_t value, int64_t low, int64_t high) {
-    if (value >= low && value <= high)
-      return Status::ok();
-    return Status::invalid(std::string(option) + " is " + number(value) + "; it must be " + number(low) + " to " +
-                           number(high));
-  };
-  constexpr int64_t kMaxEdges = int64_t{1} << 40;
-  for (Status status :
-       {range("--nodes", o.nodes, 1, Graph::kMaxNodes), range("--edges", o.edges, 1, kMaxEdges),
-        range("--node-types", o.nodeTypes, 1, Graph::kMaxRelations),
-        range("--edge-types", o.edgeTypes, 1, Graph::kMaxRelations), range("--features", o.features, 0, kMaxFeatures),
-        range("--classes", o.classes, 0, kMaxClasses)})
-    if (!status.isOk())
-      return status;
-  if (o.nodes < o.nodeTypes)
-    return Status::invalid("--nodes is " + number(o.nodes) + ", but --node-types is " + number(o.nodeTypes) +
-                           "; every type needs a node");
-  if (o.edges < o.edgeTypes)
-    return Status::invalid("--edges is " + number(o.edges) + ", but --edge-types is " + number(o.edgeTypes) +
-                           "; every type needs an edge");
-  for (auto [option, value] : {std::pair("--skew", o.skew), std::pair("--node-type-skew", o.nodeTypeSkew),
-                               std::pair("--edge-type-skew", o.edgeTypeSkew), std::pair("--noise", o.noise)})
-    if (!(value >= 0 && value <= 100))
-      return Status::invalid(std::string(option) + " must be 0 to 100");
-  if (!(o.signal >= 0 && o.signal <= 1))
-    return Status::invalid("--signal must be 0 to 1");
-  if (o.classes == 0)
-    return Status::ok();
-  if (o.classes == 1)
-    return Status::invalid("--classes is 1; planted classes are at least 2, or 0 for none");
-  if (o.edgeTypes < o.classes)
-    return Status::invalid("--classes is " + number(o.classes) + ", but --edge-types is " + number(o.edgeTypes) +
-                           "; each class needs an edge type of its own to hide among");
-  if (o.features < o.classes)
-    return Status::invalid("--classes is " + number(o.classes) + ", but --features is " + number(o.features) +
-                           "; each class needs a column to show its community");
-  return Status::ok();
-}
-
 /// Everything small that the edges are drawn from.
 struct Plan {
   std::vector<int64_t> ntypePtr = {0};
@@ -455,6 +414,47 @@ const NamedGraph *findNamedGraph(std::string_view name) {
   return it == kNamed.end() ? nullptr : &*it;
 }
 
+Status checkSynthetic(const SyntheticOptions &o) {
+  auto number = [](int64_t n) { return std::to_string(n); };
+  auto range = [&](std::string_view option, int64_t value, int64_t low, int64_t high) {
+    if (value >= low && value <= high)
+      return Status::ok();
+    return Status::invalid(std::string(option) + " is " + number(value) + "; it must be " + number(low) + " to " +
+                           number(high));
+  };
+  constexpr int64_t kMaxEdges = int64_t{1} << 40;
+  for (Status status :
+       {range("--nodes", o.nodes, 1, Graph::kMaxNodes), range("--edges", o.edges, 1, kMaxEdges),
+        range("--node-types", o.nodeTypes, 1, Graph::kMaxRelations),
+        range("--edge-types", o.edgeTypes, 1, Graph::kMaxRelations), range("--features", o.features, 0, kMaxFeatures),
+        range("--classes", o.classes, 0, kMaxClasses)})
+    if (!status.isOk())
+      return status;
+  if (o.nodes < o.nodeTypes)
+    return Status::invalid("--nodes is " + number(o.nodes) + ", but --node-types is " + number(o.nodeTypes) +
+                           "; every type needs a node");
+  if (o.edges < o.edgeTypes)
+    return Status::invalid("--edges is " + number(o.edges) + ", but --edge-types is " + number(o.edgeTypes) +
+                           "; every type needs an edge");
+  for (auto [option, value] : {std::pair("--skew", o.skew), std::pair("--node-type-skew", o.nodeTypeSkew),
+                               std::pair("--edge-type-skew", o.edgeTypeSkew), std::pair("--noise", o.noise)})
+    if (!(value >= 0 && value <= 100))
+      return Status::invalid(std::string(option) + " must be 0 to 100");
+  if (!(o.signal >= 0 && o.signal <= 1))
+    return Status::invalid("--signal must be 0 to 1");
+  if (o.classes == 0)
+    return Status::ok();
+  if (o.classes == 1)
+    return Status::invalid("--classes is 1; planted classes are at least 2, or 0 for none");
+  if (o.edgeTypes < o.classes)
+    return Status::invalid("--classes is " + number(o.classes) + ", but --edge-types is " + number(o.edgeTypes) +
+                           "; each class needs an edge type of its own to hide among");
+  if (o.features < o.classes)
+    return Status::invalid("--classes is " + number(o.classes) + ", but --features is " + number(o.features) +
+                           "; each class needs a column to show its community");
+  return Status::ok();
+}
+
 int64_t syntheticBytes(const SyntheticOptions &o) {
   // In floating point, which cannot overflow; then clamped.
   const double bytes = static_cast<double>(o.edges) * (fitsNarrow(o.nodes) ? 12 : 20) +
@@ -463,7 +463,7 @@ int64_t syntheticBytes(const SyntheticOptions &o) {
 }
 
 Result<TensorFile> makeSynthetic(const SyntheticOptions &options, const std::function<bool(int64_t, int64_t)> &report) {
-  if (Status status = check(options); !status.isOk())
+  if (Status status = checkSynthetic(options); !status.isOk())
     return status;
   Result<Plan> plan = makePlan(options);
   if (!plan)

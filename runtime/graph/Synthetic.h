@@ -54,7 +54,10 @@ std::span<const NamedGraph> namedGraphs();
 /// Null where there is none of that name.
 const NamedGraph *findNamedGraph(std::string_view name);
 
-/// Bytes that the tensors will take.
+/// Says what is wrong with the options, calling them by their names on the command line.
+Status checkSynthetic(const SyntheticOptions &options);
+
+/// Bytes that the tensors will take, for options that are fine.
 int64_t syntheticBytes(const SyntheticOptions &options);
 
 /// The graph as a graph file: `graph.*`, `x` with features, and with classes `label`, `label.node` and `split.*` (60,

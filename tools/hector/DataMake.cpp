@@ -51,9 +51,10 @@ Status makeData(const DataMakeOptions &options, std::string &summary) {
   SyntheticOptions graph = options.graph;
   if (Status status = chooseSizes(options, graph); !status.isOk())
     return status;
-  if (graph.nodes > 0 && graph.edges > 0 && graph.features >= 0)
-    if (Status status = requireMemory("the graph", syntheticBytes(graph)); !status.isOk())
-      return status;
+  if (Status status = checkSynthetic(graph); !status.isOk())
+    return status;
+  if (Status status = requireMemory("the graph", syntheticBytes(graph)); !status.isOk())
+    return status;
   ProgressLine progress("making the graph");
   try {
     Result<TensorFile> file = makeSynthetic(graph, [&](int64_t done, int64_t total) {
