@@ -1,13 +1,16 @@
-/// Checks edges on the way in and derives the other forms with counting passes: each takes time in proportion to the
-/// edges, plus the nodes or relations it counts by.
+/// Checks edges on the way in and keeps the forms derived from them.
 #include "runtime/graph/Graph.h"
 
+#include "runtime/base/Parallel.h"
+#include "runtime/graph/DerivedForms.h"
 #include "runtime/storage/Safetensors.h"
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -59,34 +62,63 @@ std::string allowedRange(std::string_view ids, std::string_view things, int64_t 
   return std::string(ids) + " are 0 to " + std::to_string(count - 1);
 }
 
+/// Copies ids in parallel. `isWrong(previous, id)` may refuse one, `previous` being the id before it or something
+/// smaller; `explain(i, previous, id)` then says why, for the first that is refused.
+template <class F, class G> Result<IdArray> copyIds(const IdSource &ids, int64_t limit, F &&isWrong, G &&explain) {
+  constexpr int64_t kGrain = int64_t{1} << 18;
+  struct Wrong {
+    int64_t place = -1, previous = 0, id = 0;
+  };
+  auto copy = [&]<class Id>(BigVector<Id> copied) -> Result<IdArray> {
+    std::vector<Wrong> wrong(static_cast<size_t>(numChunks(ids.size(), kGrain)));
+    parallelFor(ids.size(), kGrain, [&](int64_t begin, int64_t end) {
+      int64_t previous = begin > 0 ? std::numeric_limits<int64_t>::min() : 0;
+      for (int64_t i = begin; i < end; ++i) {
+        int64_t id = ids[i];
+        if (isWrong(previous, id)) {
+          wrong[begin / kGrain] = {i, previous, id};
+          return;
+        }
+        previous = id;
+        copied[i] = static_cast<Id>(id);
+      }
+    });
+    // Neighbours in different chunks are compared as copied.
+    for (int64_t begin = 0; begin < ids.size(); begin += kGrain) {
+      const Wrong &first = wrong[begin / kGrain];
+      if (begin > 0 && first.place != begin && isWrong(copied[begin - 1], copied[begin]))
+        return explain(begin, copied[begin - 1], copied[begin]);
+      if (first.place >= 0)
+        return explain(first.place, first.previous, first.id);
+    }
+    return IdArray(std::move(copied));
+  };
+  const auto size = static_cast<size_t>(ids.size());
+  const bool isWide = limit - 1 > std::numeric_limits<int32_t>::max();
+  return isWide ? copy(BigVector<int64_t>(size)) : copy(BigVector<int32_t>(size));
+}
+
 Result<IdArray> copyNodeIds(const IdSource &ids, std::string_view array, int64_t numNodes, int64_t limit) {
-  IdArray copy = IdArray::make(ids.size(), limit);
-  for (int64_t i = 0; i < ids.size(); ++i) {
-    int64_t id = ids[i];
-    if (id < 0 || id >= numNodes)
-      return Status::invalid(element(array, i) + " is " + std::to_string(id) + "; " +
-                             allowedRange("node ids", "nodes", numNodes));
-    copy.set(i, id);
-  }
-  return copy;
+  return copyIds(
+      ids, limit, [&](int64_t, int64_t id) { return id < 0 || id >= numNodes; },
+      [&](int64_t i, int64_t, int64_t id) {
+        return Status::invalid(element(array, i) + " is " + std::to_string(id) + "; " +
+                               allowedRange("node ids", "nodes", numNodes));
+      });
 }
 
 Result<IdArray> copyTypes(const IdSource &types, int64_t numRelations, int64_t limit) {
-  IdArray copy = IdArray::make(types.size(), limit);
-  int64_t previous = 0;
-  for (int64_t i = 0; i < types.size(); ++i) {
-    int64_t type = types[i];
-    if (type < 0 || type >= numRelations)
-      return Status::invalid(element("graph.etype", i) + " is " + std::to_string(type) + "; " +
-                             allowedRange("edge types", "relations", numRelations));
-    if (type < previous)
-      return Status::invalid(element("graph.etype", i) + " is " + std::to_string(type) + ", but " +
-                             element("graph.etype", i - 1) + " is " + std::to_string(previous) +
-                             "; edge types must not decrease: sort the edges by type");
-    previous = type;
-    copy.set(i, type);
-  }
-  return copy;
+  auto isOutside = [&](int64_t type) { return type < 0 || type >= numRelations; };
+  return copyIds(
+      types, limit, [&](int64_t previous, int64_t type) { return isOutside(type) || type < previous; },
+      [&](int64_t i, int64_t previous, int64_t type) {
+        if (isOutside(type))
+          return Status::invalid(element("graph.etype", i) + " is " + std::to_string(type) + "; " +
+                                 allowedRange("edge types", "relations", numRelations));
+        return Status::invalid(element("graph.etype", i) + " is " + std::to_string(type) + ", but " +
+                               element("graph.etype", i - 1) + " is " + std::to_string(previous) +
+                               "; edge types must not decrease: sort the edges by type");
+      });
 }
 
 Result<std::vector<int64_t>> copyNodeTypes(const IdSource &ptr) {
@@ -108,92 +140,6 @@ Result<std::vector<int64_t>> copyNodeTypes(const IdSource &ptr) {
   return copy;
 }
 
-/// Edges by one end: count each node's, turn counts into starts, hand out the places in edge order.
-template <class Id> EdgeIndex groupByNode(std::span<const Id> nodes, int64_t numNodes) {
-  std::vector<Id> ptr(static_cast<size_t>(numNodes) + 1);
-  for (Id node : nodes)
-    ++ptr[node];
-  Id start = 0;
-  for (Id &entry : ptr) {
-    Id degree = entry;
-    entry = start;
-    start += degree;
-  }
-  std::vector<Id> edges(nodes.size());
-  for (size_t e = 0; e < nodes.size(); ++e)
-    edges[ptr[nodes[e]]++] = static_cast<Id>(e);
-  // Each start has moved to its node's end, which is the next node's start.
-  std::copy_backward(ptr.begin(), ptr.end() - 1, ptr.end());
-  ptr[0] = 0;
-  return {IdArray(std::move(ptr)), IdArray(std::move(edges))};
-}
-
-/// One end of an edge. Sorting moves both, which is quicker than looking nodes up by edge.
-template <class Id> struct EdgeEnd {
-  Id node;
-  Id edge;
-};
-
-/// The ends in order of their node, equal ones in edge order. Sorts by 11 bits at a time, lowest first, and so needs no
-/// memory per node: pairs stay affordable where nodes vastly outnumber edges.
-template <class Id> std::vector<EdgeEnd<Id>> sortByNode(std::span<const Id> nodes, int64_t numNodes) {
-  constexpr int kDigitBits = 11;
-  constexpr size_t kDigits = size_t{1} << kDigitBits;
-  std::vector<EdgeEnd<Id>> ends(nodes.size());
-  for (size_t e = 0; e < ends.size(); ++e)
-    ends[e] = {nodes[e], static_cast<Id>(e)};
-  std::vector<EdgeEnd<Id>> next(nodes.size());
-  for (int shift = 0; shift < 63 && (numNodes - 1) >> shift > 0; shift += kDigitBits) {
-    auto digit = [&](EdgeEnd<Id> end) { return static_cast<size_t>(end.node >> shift) & (kDigits - 1); };
-    std::array<size_t, kDigits> start = {};
-    for (EdgeEnd<Id> end : ends)
-      ++start[digit(end)];
-    size_t sum = 0;
-    for (size_t &entry : start)
-      entry = std::exchange(sum, sum + entry);
-    for (EdgeEnd<Id> end : ends)
-      next[start[digit(end)]++] = end;
-    ends.swap(next);
-  }
-  return ends;
-}
-
-template <class Id>
-Pairs findPairs(std::span<const Id> nodes, const IdArray &etype, std::span<const int64_t> etypePtr, int64_t numNodes) {
-  // Sorted by node, then by relation with the nodes' order kept: equal pairs end up side by side.
-  std::vector<EdgeEnd<Id>> ends(nodes.size());
-  {
-    std::vector<int64_t> place(etypePtr.begin(), etypePtr.end() - 1);
-    for (EdgeEnd<Id> end : sortByNode(nodes, numNodes))
-      ends[place[etype[end.edge]]++] = end;
-  }
-  const auto numRelations = static_cast<int64_t>(etypePtr.size()) - 1;
-  auto startsPair = [&](int64_t r, int64_t i) { return i == etypePtr[r] || ends[i].node != ends[i - 1].node; };
-  int64_t count = 0;
-  for (int64_t r = 0; r < numRelations; ++r)
-    for (int64_t i = etypePtr[r]; i < etypePtr[r + 1]; ++i)
-      count += startsPair(r, i);
-
-  std::vector<Id> node(static_cast<size_t>(count));
-  std::vector<Id> relation(static_cast<size_t>(count));
-  std::vector<Id> ofEdge(nodes.size());
-  std::vector<Id> relationPtr(etypePtr.size());
-  int64_t pairs = 0;
-  for (int64_t r = 0; r < numRelations; ++r) {
-    for (int64_t i = etypePtr[r]; i < etypePtr[r + 1]; ++i) {
-      if (startsPair(r, i)) {
-        node[pairs] = ends[i].node;
-        relation[pairs] = static_cast<Id>(r);
-        ++pairs;
-      }
-      ofEdge[ends[i].edge] = static_cast<Id>(pairs - 1);
-    }
-    relationPtr[r + 1] = static_cast<Id>(pairs);
-  }
-  return {IdArray(std::move(node)), IdArray(std::move(relation)), IdArray(std::move(ofEdge)),
-          IdArray(std::move(relationPtr))};
-}
-
 /// Built by the first caller; others wait for it.
 template <class T> class Lazy {
 public:
@@ -211,8 +157,8 @@ private:
 
 IdArray IdArray::make(int64_t size, int64_t limit) {
   if (limit - 1 <= std::numeric_limits<int32_t>::max())
-    return IdArray(std::vector<int32_t>(static_cast<size_t>(size)));
-  return IdArray(std::vector<int64_t>(static_cast<size_t>(size)));
+    return IdArray(BigVector<int32_t>(static_cast<size_t>(size), 0));
+  return IdArray(BigVector<int64_t>(static_cast<size_t>(size), 0));
 }
 
 struct Graph::Data {
@@ -229,7 +175,11 @@ struct Graph::Data {
   Lazy<EdgeIndex> incoming;
   Lazy<Pairs> srcPairs;
   Lazy<Pairs> dstPairs;
+  Lazy<IdArray> outDegreeOrder;
+  Lazy<IdArray> inDegreeOrder;
   Lazy<IdArray> ntypeOfNode;
+  std::mutex tilesMutex;  // guards the map, not its entries
+  std::map<std::pair<TileRows, int64_t>, Lazy<Tiles>> tiles;
 
   static Result<std::shared_ptr<Data>> build(const IdSource &src, const IdSource &dst, const IdSource &etype,
                                              const IdSource &ntypePtr, int64_t numRelations, IdWidth width);
@@ -241,7 +191,7 @@ struct Graph::Data {
     return ends.visit([&](auto nodes) { return groupByNode(nodes, numNodes); });
   }
   Pairs pairs(const IdArray &ends, std::span<const int64_t> etypePtr) const {
-    return ends.visit([&](auto nodes) { return findPairs(nodes, etype, etypePtr, numNodes); });
+    return ends.visit([&](auto nodes) { return findPairs(nodes, etypePtr); });
   }
   Result<IdArray> typeOfRelation(const IdArray &ends, std::string_view endName) const;
 };
@@ -432,11 +382,17 @@ std::span<const int64_t> Graph::etypePtr() const {
   return data->etypePtr.get([&] {
     std::vector<int64_t> ptr(static_cast<size_t>(data->numRelations) + 1);
     data->etype.visit([&](auto types) {
+      // Types are sorted: look each one's end up where they are few, else walk.
+      if (data->numRelations < numEdges() / 64) {
+        for (int64_t r = 0; r < data->numRelations; ++r)
+          ptr[r + 1] = std::upper_bound(types.begin() + ptr[r], types.end(), r) - types.begin();
+        return;
+      }
       for (auto type : types)
         ++ptr[type + 1];
+      for (size_t r = 1; r < ptr.size(); ++r)
+        ptr[r] += ptr[r - 1];
     });
-    for (size_t r = 1; r < ptr.size(); ++r)
-      ptr[r] += ptr[r - 1];
     return ptr;
   });
 }
@@ -457,6 +413,14 @@ const Pairs &Graph::dstPairs() const {
   return data->dstPairs.get([&] { return data->pairs(data->dst, etypePtr()); });
 }
 
+const IdArray &Graph::outDegreeOrder() const {
+  return data->outDegreeOrder.get([&] { return outgoing().ptr.visit([](auto ptr) { return degreeOrder(ptr); }); });
+}
+
+const IdArray &Graph::inDegreeOrder() const {
+  return data->inDegreeOrder.get([&] { return incoming().ptr.visit([](auto ptr) { return degreeOrder(ptr); }); });
+}
+
 const IdArray &Graph::ntypeOfNode() const {
   return data->ntypeOfNode.get([&] {
     IdArray types = IdArray::make(data->numNodes, data->limit);
@@ -464,6 +428,29 @@ const IdArray &Graph::ntypeOfNode() const {
       for (int64_t node = data->ntypePtr[type]; node < data->ntypePtr[type + 1]; ++node)
         types.set(node, type);
     return types;
+  });
+}
+
+const Tiles &Graph::tiles(TileRows rows, int64_t height) const {
+  assert(height >= 1);
+  Lazy<Tiles> *tiles = nullptr;
+  {
+    std::lock_guard lock(data->tilesMutex);
+    tiles = &data->tiles[{rows, height}];
+  }
+  return tiles->get([&] {
+    auto cut = [&](auto ptr) { return cutTiles(ptr, height, data->limit); };
+    switch (rows) {
+    case TileRows::Edges:
+      return cut(etypePtr());
+    case TileRows::SrcPairs:
+      return srcPairs().relationPtr.visit(cut);
+    case TileRows::DstPairs:
+      return dstPairs().relationPtr.visit(cut);
+    case TileRows::Nodes:
+      break;
+    }
+    return cut(ntypePtr());
   });
 }
 

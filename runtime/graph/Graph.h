@@ -10,6 +10,7 @@
 ///   destination pairs  (1,r0)=0 (2,r0)=1 (1,r1)=2      edges → 0 1 1 2
 #pragma once
 
+#include "runtime/base/BigVector.h"
 #include "runtime/base/Status.h"
 
 #include <cstdint>
@@ -28,19 +29,20 @@ struct TensorFile;
 class IdArray {
 public:
   IdArray() = default;
-  explicit IdArray(std::vector<int32_t> ids) : ids(std::move(ids)) {}
-  explicit IdArray(std::vector<int64_t> ids) : ids(std::move(ids)) {}
+  explicit IdArray(BigVector<int32_t> ids) : ids(std::move(ids)) {}
+  explicit IdArray(BigVector<int64_t> ids) : ids(std::move(ids)) {}
   /// An array of `size` zeros that can hold ids below `limit`.
   static IdArray make(int64_t size, int64_t limit);
 
-  bool isWide() const { return std::holds_alternative<std::vector<int64_t>>(ids); }
+  bool isWide() const { return std::holds_alternative<BigVector<int64_t>>(ids); }
+  int64_t numBytes() const { return size() * (isWide() ? 8 : 4); }
   int64_t size() const {
     return std::visit([](const auto &v) { return static_cast<int64_t>(v.size()); }, ids);
   }
   int64_t operator[](int64_t i) const {
-    if (const auto *narrow = std::get_if<std::vector<int32_t>>(&ids))
+    if (const auto *narrow = std::get_if<BigVector<int32_t>>(&ids))
       return (*narrow)[i];
-    return std::get<std::vector<int64_t>>(ids)[i];
+    return std::get<BigVector<int64_t>>(ids)[i];
   }
   void set(int64_t i, int64_t id) {
     std::visit([&](auto &v) { v[i] = static_cast<typename std::decay_t<decltype(v)>::value_type>(id); }, ids);
@@ -51,7 +53,7 @@ public:
   }
 
 private:
-  std::variant<std::vector<int32_t>, std::vector<int64_t>> ids;
+  std::variant<BigVector<int32_t>, BigVector<int64_t>> ids;
 };
 
 /// How wide a graph's ids are. Tests ask for wide ones on small graphs.
@@ -71,6 +73,19 @@ struct Pairs {
   IdArray relationPtr;  // relations + 1: pairs of relation r are relationPtr[r] .. relationPtr[r+1]-1
   int64_t count() const { return node.size(); }
 };
+
+/// Rows of one type cut into tiles, for products whose weight depends on the type: one launch covers all types. Tiles
+/// are ordered by type, then by row; only a type's last tile may have fewer rows than `height`.
+struct Tiles {
+  int64_t height = 0;
+  IdArray type;   // one a tile, as are the others
+  IdArray first;  // row
+  IdArray rows;
+  int64_t count() const { return type.size(); }
+};
+
+/// The rows that tiles cut: edges and pairs by relation, nodes by node type.
+enum class TileRows { Edges, SrcPairs, DstPairs, Nodes };
 
 /// Immutable once created; derived forms are built on first use and kept. Safe to share between threads.
 class Graph {
@@ -106,7 +121,11 @@ public:
   const EdgeIndex &incoming() const;  // CSC: edges by destination
   const Pairs &srcPairs() const;
   const Pairs &dstPairs() const;
-  const IdArray &ntypeOfNode() const;  // one a node
+  const IdArray &outDegreeOrder() const;  // nodes by falling out-degree, equal ones by rising id
+  const IdArray &inDegreeOrder() const;   // the same by in-degree
+  const IdArray &ntypeOfNode() const;     // one a node
+  /// `height` is at least 1.
+  const Tiles &tiles(TileRows rows, int64_t height) const;
 
   /// The node type at the source (destination) end of each relation; relations without edges give type 0.
   /// Fails, naming two edges, where a relation joins several types at that end.

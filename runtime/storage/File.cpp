@@ -1,5 +1,6 @@
 #include "runtime/storage/File.h"
 
+#include "runtime/base/Interrupt.h"
 #include "runtime/base/Text.h"
 
 #include <algorithm>
@@ -78,10 +79,12 @@ private:
   int fd = -1;
 };
 
-/// Returns 0 or the error.
+/// Returns 0 or the error: ECANCELED where an interrupt was noted.
 int writeAll(int fd, std::span<const std::byte> bytes) {
-  constexpr size_t kMaxWrite = size_t{1} << 30;
+  constexpr size_t kMaxWrite = size_t{16} << 20;  // so that interrupts are noticed soon
   while (!bytes.empty()) {
+    if (interruptSignal())
+      return ECANCELED;
     ssize_t written = ::write(fd, bytes.data(), std::min(bytes.size(), kMaxWrite));
     if (written < 0 && errno == EINTR)
       continue;
@@ -171,6 +174,8 @@ std::string folderOf(const std::string &path) {
 }
 
 Status writeFailure(const std::string &path, int error, size_t numBytes) {
+  if (error == ECANCELED)
+    return Status::failed(path + ": not written: interrupted");
   std::string message = path + ": cannot be written: " + errorText(error);
   if (error == ENOSPC || error == EDQUOT || error == EFBIG)
     message += "; " + std::to_string(numBytes) + " bytes are needed";
@@ -258,7 +263,7 @@ Status replaceFile(const std::string &path, Pieces pieces) {
   if (int closeError = temporary.close(); error == 0)
     error = closeError;
   if (error == 0)
-    error = temporary.renameTo(target);
+    error = interruptSignal() ? ECANCELED : temporary.renameTo(target);
   if (error != 0)
     return writeFailure(path, error, totalBytes(pieces));
 

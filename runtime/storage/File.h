@@ -22,7 +22,8 @@ Result<MappedFile> mapFile(const std::string &path);
 
 /// Makes `pieces`, one after the other, the contents of `path`: writes a temporary file beside it, syncs it and renames
 /// it, so that `path` holds the old contents or the new, whatever happens. Keeps permissions and follows links.
-/// Devices and pipes are written directly; folders and read-only files are refused.
+/// Devices and pipes are written directly; folders and read-only files are refused. Stops and leaves `path` as it was
+/// where an interrupt is noted meanwhile (`noteInterrupts`).
 Status replaceFile(const std::string &path, std::span<const std::span<const std::byte>> pieces);
 
 }  // namespace hector

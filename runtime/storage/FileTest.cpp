@@ -1,5 +1,7 @@
 #include "runtime/storage/File.h"
 
+#include "runtime/base/Interrupt.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -195,6 +197,22 @@ TEST_F(FileTest, FullDeviceIsTheMachinesFailure) {
   ASSERT_FALSE(status.isOk());
   EXPECT_EQ(status.message(), "/dev/full: cannot be written: No space left on device; 3 bytes are needed");
   EXPECT_EQ(status.blame(), Blame::Machine);
+}
+
+TEST_F(FileTest, InterruptLeavesTheOldContents) {
+  ASSERT_TRUE(replace(path("t"), "old").isOk());
+  // In a process of its own, which an interrupt then marks for good.
+  EXPECT_EXIT(
+      {
+        noteInterrupts();
+        std::raise(SIGINT);
+        Status status = replace(path("t"), "new");
+        std::fprintf(stderr, "%s", status.isOk() ? "written" : status.message().c_str());
+        std::_Exit(interruptExitCode());
+      },
+      testing::ExitedWithCode(130), "not written: interrupted");
+  EXPECT_EQ(contents(path("t")), "old");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
 }
 
 TEST_F(FileTest, ReadingAMissingFile) {

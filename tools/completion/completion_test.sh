@@ -42,6 +42,11 @@ for command in $commands; do
   options=$("$hector" $command --help | grep -oE '^  (-[a-z],)?--[a-z-]+' | tr ',' '\n' | tr -d ' ' | sort)
   expect "$(tr '\n' ' ' <<< "$options" | sed 's/ *$//')" "$command" -
 done
+for command in $("$hector" data --help | awk '/^[^ ]/ { keep = $0 == "Subcommands:" } keep && /^  [^ ]/ { print $1 }'); do
+  options=$("$hector" data "$command" --help | grep -oE '^  (-[a-z],)?--[a-z-]+' | tr ',' '\n' | tr -d ' ' | sort)
+  expect "$(tr '\n' ' ' <<< "$options" | sed 's/ *$//')" data "$command" -
+done
+expect "case.safetensors folder" data info ""
 expect "bf16 f16 f32 f64 tf32" run --dtype ""
 expect "cpu cuda interp" run layer.hec --backend ""
 expect "default none" run --passes ""

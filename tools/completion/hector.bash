@@ -41,15 +41,19 @@ _hector() {
     previous=${COMP_WORDS[COMP_CWORD - 2]}
   fi
 
-  local command= word
+  # A command may have several words: each must be a subcommand of those before it.
+  local command= word help isGroup=1
+  help=$("$program" --help 2> /dev/null) || return
   for word in "${COMP_WORDS[@]:1:COMP_CWORD - 1}"; do
-    if [[ $word != -* ]]; then
-      command=$word
+    [[ $word != -* ]] || continue
+    _hector_names Subcommands: <<< "$help" | grep -qxF -- "$word" || return
+    command="$command $word"
+    help=$("$program" $command --help 2> /dev/null) || return
+    if [[ -z $(_hector_names Subcommands: <<< "$help") ]]; then
+      isGroup=
       break
     fi
   done
-  local help
-  help=$("$program" $command --help 2> /dev/null) || return
 
   if [[ $previous == -* ]]; then
     local entry=$(_hector_entry "$previous" <<< "$help")
@@ -69,7 +73,7 @@ _hector() {
 
   if [[ $current == -* ]]; then
     COMPREPLY=($(compgen -W "$(_hector_names Options: <<< "$help")" -- "$current"))
-  elif [[ -z $command ]]; then
+  elif [[ -n $isGroup ]]; then
     COMPREPLY=($(compgen -W "$(_hector_names Subcommands: <<< "$help")" -- "$current"))
   else
     local positionals=$(awk '/^[^ ]/ { keep = $0 == "Positionals:" } keep' <<< "$help")

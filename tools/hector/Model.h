@@ -1,10 +1,10 @@
 /// A model file read, parsed and bound.
 #pragma once
 
-#include "tools/hector/Commands.h"
 #include "language/Parser.h"
 #include "language/Signature.h"
 #include "runtime/base/Status.h"
+#include "tools/hector/Commands.h"
 
 #include <mlir/IR/BuiltinOps.h>
 #include <mlir/IR/MLIRContext.h>

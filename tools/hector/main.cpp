@@ -1,6 +1,7 @@
 /// The command line: options to the structs of Commands.h.
 
 #include "Commands.h"
+#include "DataMakeInfo.h"
 #include "language/Diagnostics.h"
 
 #include <CLI/CLI.hpp>
@@ -32,8 +33,13 @@ static CLI::Validator oneOf(std::vector<std::string> names) {
 /// of the option that it was meant to be.
 static std::string explain(const CLI::App &app, const CLI::ParseError &error) {
   const CLI::App *command = app.get_subcommands().empty() ? nullptr : app.get_subcommands().front();
-  std::vector<std::string> left = command ? command->remaining() : app.remaining();
+  std::vector<std::string> left = app.remaining(true);
   std::string name = command ? "hector " + command->get_name() : "hector";
+  while (command && !command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    name += " " + command->get_name();
+  }
+  const bool isGroup = !command || !command->get_subcommands({}).empty();
   std::string text = error.what();
   if (!left.empty() && error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ValidationError)) {
     std::vector<std::string> names;
@@ -42,19 +48,19 @@ static std::string explain(const CLI::App &app, const CLI::ParseError &error) {
       for (const CLI::Option *option : (command ? *command : app).get_options())
         for (const std::string &word : option->get_lnames())
           names.push_back("--" + word);
-    } else if (!command) {
-      for (const CLI::App *other : app.get_subcommands({}))
+    } else if (isGroup) {
+      for (const CLI::App *other : (command ? *command : app).get_subcommands({}))
         names.push_back(other->get_name());
     }
     std::vector<std::string_view> views(names.begin(), names.end());
     std::string_view near = language::nearest(left.front(), views);
-    text = isOption   ? "`" + name + "` has no option `" + left.front() + "`"
-           : !command ? "there is no command `" + left.front() + "`"
-                      : "`" + left.front() + "` is one argument too many for `" + name + "`";
+    text = isOption  ? "`" + name + "` has no option `" + left.front() + "`"
+           : isGroup ? "there is no command `" + (command ? name.substr(7) + " " : "") + left.front() + "`"
+                     : "`" + left.front() + "` is one argument too many for `" + name + "`";
     if (!near.empty())
       text += "; did you mean `" + std::string(near) + "`?";
-  } else if (!command) {
-    text = "a command is missing";
+  } else if (isGroup) {
+    text = command ? "a command is missing after `" + name + "`" : "a command is missing";
   } else if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError)) {
     text = "`" + name + "` needs " + text.substr(0, text.find(" is required"));
   } else if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) {
@@ -112,6 +118,10 @@ int main(int argc, char **argv) {
   compileApp->add_option("-o,--out", compile.outPath, "A file instead of standard output")->type_name("FILE");
   compileApp->footer("Example:\n  hector compile models/rgcn.hec --size d_in=64 --size d_out=64 --emit flow");
 
+  CLI::App *dataApp = app.add_subcommand("data", "Makes and describes graph files");
+  dataApp->require_subcommand(1);
+  auto runMakeOrInfo = addDataMakeAndInfo(*dataApp);
+
   CLI::App *doctorApp = app.add_subcommand("doctor", "Says what this machine has and which backends would work");
   doctorApp->footer("Example:\n  hector doctor");
 
@@ -127,5 +137,7 @@ int main(int argc, char **argv) {
     return runCommand(run);
   if (compileApp->parsed())
     return compileCommand(compile);
+  if (auto code = runMakeOrInfo())
+    return *code;
   return doctorCommand();
 }

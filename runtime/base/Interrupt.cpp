@@ -1,0 +1,33 @@
+#include "runtime/base/Interrupt.h"
+
+#include <atomic>
+#include <csignal>
+#include <initializer_list>
+
+namespace hector {
+
+static std::atomic<int> noted = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "signal handlers may write it");
+
+static void note(int signal) {
+  noted = signal;
+}
+
+void noteInterrupts() {
+  struct sigaction action = {};
+  action.sa_handler = note;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  sigemptyset(&action.sa_mask);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction current = {};
+    // What was started to ignore a signal (by nohup) goes on ignoring it.
+    if (sigaction(signal, nullptr, &current) == 0 && current.sa_handler != SIG_IGN)
+      sigaction(signal, &action, nullptr);
+  }
+}
+
+int interruptSignal() {
+  return noted;
+}
+
+}  // namespace hector

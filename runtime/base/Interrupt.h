@@ -1,0 +1,17 @@
+/// Ctrl-C and the like, noticed where work can stop cleanly.
+#pragma once
+
+namespace hector {
+
+/// From now on the first SIGINT, SIGTERM or SIGHUP is only noted; a second one ends the process as usual.
+void noteInterrupts();
+
+/// The signal that was noted, 0 while there is none. Long loops and writers ask now and then.
+int interruptSignal();
+
+/// What a shell expects of a process that stopped for that signal: 130 after Ctrl-C.
+inline int interruptExitCode() {
+  return 128 + interruptSignal();
+}
+
+}  // namespace hector

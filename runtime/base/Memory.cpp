@@ -1,0 +1,55 @@
+#include "runtime/base/Memory.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+
+namespace hector {
+
+static constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
+
+/// The number that a file consists of; a group without a limit says "max".
+static int64_t numberIn(const char *path) {
+  std::ifstream file(path);
+  int64_t number = 0;
+  return file >> number ? number : kUnknown;
+}
+
+int64_t availableMemory() {
+  int64_t available = kUnknown;
+  std::ifstream info("/proc/meminfo");
+  std::string word;
+  while (info >> word)
+    if (int64_t kilobytes = 0; word == "MemAvailable:" && info >> kilobytes)
+      available = kilobytes * 1024;
+  const int64_t limit = numberIn("/sys/fs/cgroup/memory.max"), used = numberIn("/sys/fs/cgroup/memory.current");
+  if (limit != kUnknown && used != kUnknown)
+    available = std::min(available, std::max<int64_t>(0, limit - used));
+  return available;
+}
+
+Status requireMemory(const std::string &what, int64_t bytes) {
+  const int64_t available = availableMemory();
+  if (bytes <= available)
+    return Status::ok();
+  return Status::failed(what + " needs " + formatBytes(bytes) + "; " + formatBytes(available) +
+                        " of memory are available");
+}
+
+std::string formatBytes(int64_t bytes) {
+  if (bytes < 1024)
+    return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+  constexpr std::array<const char *, 6> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  // 1023.95 would be shown as 1024.0.
+  for (; value >= 1023.95 && unit + 1 < kUnits.size(); ++unit)
+    value /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f %s", value, kUnits[unit]);
+  return text;
+}
+
+}  // namespace hector

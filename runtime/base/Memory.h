@@ -1,0 +1,21 @@
+/// How much memory there is to use.
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <cstdint>
+#include <string>
+
+namespace hector {
+
+/// Bytes that this process can still take without swapping: what the system has available, or less where a control
+/// group allows less. The largest number where neither says.
+int64_t availableMemory();
+
+/// Refuses what does not fit: "WHAT needs 12.0 GiB; 3.1 GiB of memory are available".
+Status requireMemory(const std::string &what, int64_t bytes);
+
+/// "12.0 GiB", "512 bytes".
+std::string formatBytes(int64_t bytes);
+
+}  // namespace hector

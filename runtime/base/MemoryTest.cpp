@@ -1,0 +1,45 @@
+#include "runtime/base/Memory.h"
+
+#include "runtime/base/BigVector.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <numeric>
+
+using namespace hector;
+
+TEST(MemoryTest, BytesAreShownInTheLargestUnitThatFits) {
+  EXPECT_EQ(formatBytes(0), "0 bytes");
+  EXPECT_EQ(formatBytes(1), "1 byte");
+  EXPECT_EQ(formatBytes(1023), "1023 bytes");
+  EXPECT_EQ(formatBytes(1536), "1.5 KiB");
+  EXPECT_EQ(formatBytes((1 << 20) - 1), "1.0 MiB");
+  EXPECT_EQ(formatBytes(std::numeric_limits<int64_t>::max()), "8.0 EiB");
+}
+
+TEST(MemoryTest, WhatFitsIsAllowed) {
+  EXPECT_TRUE(requireMemory("a byte", 1).isOk());
+}
+
+TEST(MemoryTest, MoreThanTheMachineHasIsRefused) {
+  Status status = requireMemory("the graph", int64_t{1} << 60);
+  ASSERT_FALSE(status.isOk());
+  EXPECT_EQ(status.blame(), Blame::Machine);
+  EXPECT_TRUE(status.message().starts_with("the graph needs 1.0 EiB; ")) << status.message();
+}
+
+TEST(BigVectorTest, HoldsWhatIsWrittenAtEverySize) {
+  for (size_t size : {size_t{0}, size_t{1}, size_t{1000}, size_t{3} << 20}) {
+    BigVector<int32_t> array(size);
+    std::iota(array.begin(), array.end(), 7);
+    BigVector<int32_t> copy = array;
+    EXPECT_EQ(copy.size(), size);
+    EXPECT_TRUE(size == 0 || copy.back() == static_cast<int32_t>(size) + 6);
+  }
+}
+
+TEST(BigVectorTest, FilledWithAValueWhereOneIsGiven) {
+  BigVector<int64_t> array(1000, 0);
+  EXPECT_EQ(std::accumulate(array.begin(), array.end(), int64_t{0}), 0);
+}

@@ -1,0 +1,147 @@
+#include "runtime/base/Parallel.h"
+
+#include <atomic>
+#include <charconv>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <sched.h>
+#include <system_error>
+#include <thread>
+
+namespace hector {
+
+namespace {
+
+constexpr int kMaxThreads = 1024;
+
+int defaultThreads() {
+  if (const char *text = std::getenv("HECTOR_THREADS")) {
+    int value = 0;
+    auto [end, error] = std::from_chars(text, text + std::strlen(text), value);
+    if (error == std::errc() && *end == '\0' && value >= 1 && value <= kMaxThreads)
+      return value;
+  }
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
+    return std::clamp(CPU_COUNT(&allowed), 1, kMaxThreads);
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
+}
+
+thread_local int threadLimit = 0;    // 0: the default
+thread_local bool isInLoop = false;  // of this thread, as caller or as worker
+
+/// One loop in flight. Threads take chunks until none is left.
+struct Loop {
+  int64_t numChunks;
+  void (*run)(void *, int64_t);
+  void *context;
+  std::atomic<int64_t> next = 0;
+
+  void work() {
+    isInLoop = true;
+    for (int64_t chunk = next++; chunk < numChunks; chunk = next++)
+      run(context, chunk);
+    isInLoop = false;
+  }
+};
+
+class Pool {
+public:
+  ~Pool() {
+    {
+      std::lock_guard lock(mutex);
+      isClosing = true;
+    }
+    wake.notify_all();
+    for (std::thread &thread : threads)
+      thread.join();
+  }
+
+  /// False where another thread is using the pool.
+  bool tryRun(Loop &work, int helpers) {
+    std::unique_lock use(inUse, std::try_to_lock);
+    if (!use)
+      return false;
+    {
+      std::lock_guard lock(mutex);
+      while (static_cast<int>(threads.size()) < helpers && addThread())
+        ;
+      loop = &work;
+      places = std::min(helpers, static_cast<int>(threads.size()));
+    }
+    wake.notify_all();
+    work.work();
+    std::unique_lock lock(mutex);
+    places = 0;
+    loop = nullptr;
+    idle.wait(lock, [&] { return working == 0; });
+    return true;
+  }
+
+private:
+  /// Where the system refuses another thread the loop makes do with fewer.
+  bool addThread() {
+    try {
+      threads.emplace_back([this] { serve(); });
+    } catch (const std::system_error &) {
+      return false;
+    }
+    return true;
+  }
+
+  void serve() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      wake.wait(lock, [&] { return isClosing || places > 0; });
+      if (isClosing)
+        return;
+      --places;
+      ++working;
+      Loop *mine = loop;
+      lock.unlock();
+      mine->work();
+      lock.lock();
+      if (--working == 0)
+        idle.notify_all();
+    }
+  }
+
+  std::mutex inUse;  // held by the thread whose loop it is
+  std::mutex mutex;  // guards what follows
+  std::condition_variable wake, idle;
+  std::vector<std::thread> threads;
+  Loop *loop = nullptr;
+  int places = 0;   // helpers that the loop can still take
+  int working = 0;  // helpers at work
+  bool isClosing = false;
+};
+
+}  // namespace
+
+int numThreads() {
+  static const int fromEnvironment = defaultThreads();
+  return threadLimit > 0 ? threadLimit : fromEnvironment;
+}
+
+ThreadLimit::ThreadLimit(int threads) : previous(threadLimit) {
+  threadLimit = std::clamp(threads, 1, kMaxThreads);
+}
+
+ThreadLimit::~ThreadLimit() {
+  threadLimit = previous;
+}
+
+void detail::runChunks(int64_t numChunks, void (*run)(void *, int64_t), void *context) {
+  auto helpers = static_cast<int>(std::min<int64_t>(numThreads(), numChunks)) - 1;
+  if (helpers > 0 && !isInLoop) {
+    static Pool pool;
+    Loop loop{numChunks, run, context};
+    if (pool.tryRun(loop, helpers))
+      return;
+  }
+  for (int64_t chunk = 0; chunk < numChunks; ++chunk)
+    run(context, chunk);
+}
+
+}  // namespace hector

@@ -1,0 +1,109 @@
+#include "runtime/base/Parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+using namespace hector;
+
+namespace {
+
+std::set<std::pair<int64_t, int64_t>> chunksOf(int64_t count, int64_t grain, int threads) {
+  ThreadLimit limit(threads);
+  std::mutex mutex;
+  std::set<std::pair<int64_t, int64_t>> chunks;
+  parallelFor(count, grain, [&](int64_t begin, int64_t end) {
+    std::lock_guard lock(mutex);
+    EXPECT_TRUE(chunks.emplace(begin, end).second);
+  });
+  return chunks;
+}
+
+}  // namespace
+
+TEST(ParallelTest, ChunksCoverEverythingOnce) {
+  EXPECT_EQ(chunksOf(10, 4, 2), (std::set<std::pair<int64_t, int64_t>>{{0, 4}, {4, 8}, {8, 10}}));
+}
+
+TEST(ParallelTest, ChunksDoNotDependOnThreads) {
+  for (int64_t count : {1, 63, 64, 1000})
+    for (int64_t grain : {1, 7, 64, 5000})
+      EXPECT_EQ(chunksOf(count, grain, 1), chunksOf(count, grain, 9));
+}
+
+TEST(ParallelTest, NothingToDoCallsNothing) {
+  EXPECT_TRUE(chunksOf(0, 8, 4).empty());
+}
+
+TEST(ParallelTest, ChunkBoundsBeyond32Bits) {
+  const int64_t count = (int64_t{1} << 62) + 5, grain = int64_t{1} << 60;
+  auto chunks = chunksOf(count, grain, 2);
+  EXPECT_EQ(chunks.size(), 5u);
+  EXPECT_EQ(*chunks.rbegin(), std::pair(grain * 4, count));
+}
+
+TEST(ParallelTest, SeveralThreadsTakePart) {
+  ThreadLimit limit(3);
+  std::atomic<int> arrived = 0;
+  // Each chunk waits for the other two, which only other threads can run.
+  parallelFor(3, 1, [&](int64_t, int64_t) {
+    ++arrived;
+    while (arrived < 3)
+      std::this_thread::yield();
+  });
+  EXPECT_EQ(arrived, 3);
+}
+
+TEST(ParallelTest, LoopsInsideLoopsFinish) {
+  ThreadLimit limit(4);
+  std::atomic<int64_t> sum = 0;
+  parallelFor(8, 1, [&](int64_t, int64_t) {
+    parallelFor(100, 3, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        sum += i;
+    });
+  });
+  EXPECT_EQ(sum, 8 * 4950);
+}
+
+TEST(ParallelTest, LoopsOfSeveralThreadsFinish) {
+  std::atomic<int64_t> sum = 0;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i)
+    callers.emplace_back([&] {
+      ThreadLimit limit(3);
+      for (int round = 0; round < 50; ++round)
+        parallelFor(64, 1, [&](int64_t begin, int64_t) { sum += begin; });
+    });
+  for (std::thread &caller : callers)
+    caller.join();
+  EXPECT_EQ(sum, 4 * 50 * 2016);
+}
+
+TEST(ParallelTest, LimitsNest) {
+  ThreadLimit outer(5);
+  {
+    ThreadLimit inner(2);
+    EXPECT_EQ(numThreads(), 2);
+  }
+  EXPECT_EQ(numThreads(), 5);
+}
+
+TEST(ParallelTest, GrainBoundsTheNumberOfChunks) {
+  EXPECT_EQ(grainFor(100, 10, 64), 10);
+  EXPECT_EQ(grainFor(6400, 10, 64), 100);
+  EXPECT_EQ(numChunks(int64_t{1} << 40, grainFor(int64_t{1} << 40, 1000, 64)), 64);
+}
+
+TEST(ScratchPoolTest, MemoryIsReusedOnceReturned) {
+  ScratchPool<int> pool;
+  int *first = nullptr;
+  {
+    auto lease = pool.borrow();
+    first = &*lease;
+    EXPECT_NE(&*pool.borrow(), first);
+  }
+  EXPECT_EQ(&*pool.borrow(), first);
+}

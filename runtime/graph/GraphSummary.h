@@ -1,0 +1,57 @@
+/// A graph in numbers: counts, degrees, pairs and the memory that its forms take.
+#pragma once
+
+#include "runtime/graph/Graph.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hector {
+
+/// How many edges nodes have at one end. Quantiles are nearest ranks: the median is a degree that some node has.
+struct DegreeSummary {
+  int64_t min = 0, median = 0, p99 = 0, max = 0;
+  double mean = 0;
+  std::vector<int64_t> bins;  // nodes of degree 0, 1, 2 to 3, 4 to 7 …, up to the bin of `max`
+};
+/// The degrees that a bin counts.
+int64_t binFirst(size_t bin);
+int64_t binLast(size_t bin);
+
+struct NodeTypeSummary {
+  std::string name;
+  int64_t nodes = 0;
+};
+
+struct RelationSummary {
+  std::string name, src, dst;  // `src` and `dst` may be empty
+  int64_t edges = 0, srcPairs = 0, dstPairs = 0;
+};
+
+struct FormSummary {
+  std::string name;
+  int64_t bytes = 0;
+};
+
+struct GraphSummary {
+  int64_t nodes = 0, edges = 0;
+  std::vector<NodeTypeSummary> nodeTypes;
+  std::vector<RelationSummary> relations;
+  DegreeSummary in, out;
+  int64_t srcPairs = 0, dstPairs = 0;
+  int64_t isolated = 0;  // nodes without an edge
+  std::vector<FormSummary> forms;
+
+  /// Pairs by edges: how much there is left to compute when it is done once a pair.
+  double srcPairRatio() const { return edges ? static_cast<double>(srcPairs) / static_cast<double>(edges) : 0; }
+  double dstPairRatio() const { return edges ? static_cast<double>(dstPairs) / static_cast<double>(edges) : 0; }
+};
+
+/// Builds every derived form. Types get no names; `nodeTypes` and `relations` are in the graph's order.
+GraphSummary summarize(const Graph &graph);
+
+/// About how many bytes `summarize` will take beyond the graph.
+int64_t summaryBytes(const Graph &graph);
+
+}  // namespace hector
