@@ -25,19 +25,13 @@ const NamedPass kPasses[] = {
      }},
     // Matches the naive form as users write it; simplify comes first, so that equal exponentials are one op.
     {"stabilise-softmax",
-     [](mlir::PassManager &manager) {
-       manager.addNestedPass<mlir::func::FuncOp>(flow::createStabiliseSoftmaxPass());
-     }},
+     [](mlir::PassManager &manager) { manager.addNestedPass<mlir::func::FuncOp>(flow::createStabiliseSoftmaxPass()); }},
     // The paper's C, without a cost model: always moves. Not part of `default` until row counts decide.
     {"compact-rows",
-     [](mlir::PassManager &manager) {
-       manager.addNestedPass<mlir::func::FuncOp>(flow::createCompactRowsPass());
-     }},
+     [](mlir::PassManager &manager) { manager.addNestedPass<mlir::func::FuncOp>(flow::createCompactRowsPass()); }},
     // Undoes reads through maps, for tests of the others.
     {"spread-reads",
-     [](mlir::PassManager &manager) {
-       manager.addNestedPass<mlir::func::FuncOp>(flow::createSpreadReadsPass());
-     }},
+     [](mlir::PassManager &manager) { manager.addNestedPass<mlir::func::FuncOp>(flow::createSpreadReadsPass()); }},
 };
 
 constexpr std::string_view kDefault[] = {"simplify", "stabilise-softmax"};

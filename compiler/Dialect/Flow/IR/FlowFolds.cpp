@@ -240,8 +240,8 @@ template <class Op, class Opposite> struct AbsorbNegation : OpRewritePattern<Op>
     if (!negation)
       return failure();
     auto dense = cast<DenseOp>(op.getOperation());
-    auto map = compose(dense.getResultRows().getDomain(), dense.getMap(1),
-                       cast<DenseOp>(negation.getOperation()).getMap(0));
+    auto map =
+        compose(dense.getResultRows().getDomain(), dense.getMap(1), cast<DenseOp>(negation.getOperation()).getMap(0));
     if (!map)
       return failure();
     auto maps = rewriter.getArrayAttr({dense.getMaps()[0], MapAttr::get(op.getContext(), *map)});
@@ -287,12 +287,11 @@ struct SwapChoices : OpRewritePattern<SelectOp> {
     if (!negation)
       return failure();
     auto dense = cast<DenseOp>(op.getOperation());
-    auto map = compose(dense.getResultRows().getDomain(), dense.getMap(0),
-                       cast<DenseOp>(negation.getOperation()).getMap(0));
+    auto map =
+        compose(dense.getResultRows().getDomain(), dense.getMap(0), cast<DenseOp>(negation.getOperation()).getMap(0));
     if (!map)
       return failure();
-    auto maps =
-        rewriter.getArrayAttr({MapAttr::get(op.getContext(), *map), dense.getMaps()[2], dense.getMaps()[1]});
+    auto maps = rewriter.getArrayAttr({MapAttr::get(op.getContext(), *map), dense.getMaps()[2], dense.getMaps()[1]});
     rewriter.replaceOpWithNewOp<SelectOp>(op, op.getType(), negation.getInput(), op.getOtherwise(), op.getThen(), maps);
     return success();
   }
