@@ -6,7 +6,9 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <sys/mman.h>
 #include <system_error>
+#include <unistd.h>
 #include <zlib.h>
 
 namespace hector {
@@ -113,7 +115,8 @@ Result<std::vector<InputFile>> openZip(const std::string &name, MappedFile file)
   return files;
 }
 
-Status addFile(const std::string &name, const std::string &inner, MappedFile file, std::vector<InputFile> &files) {
+Status addFile(const std::string &name, const std::string &inner, MappedFile file, bool mapped,
+               std::vector<InputFile> &files) {
   if (isZip(file.bytes)) {
     Result<std::vector<InputFile>> members = openZip(name, std::move(file));
     if (!members)
@@ -123,6 +126,7 @@ Status addFile(const std::string &name, const std::string &inner, MappedFile fil
   }
   InputFile input;
   input.name = name;
+  input.mapped = mapped;
   input.inner = withoutGz(inner);
   input.packing = isGzip(file.bytes) ? Packing::Gzip : Packing::Plain;
   input.bytes = file.bytes;
@@ -246,7 +250,7 @@ Result<std::vector<InputFile>> openInputs(const std::vector<std::string> &paths)
       Result<MappedFile> file = mapFile(path);
       if (!file)
         return file.status();
-      if (Status status = addFile(path, fs::path(path).filename().string(), std::move(*file), files); !status.isOk())
+      if (Status status = addFile(path, fs::path(path).filename().string(), std::move(*file), true, files); !status.isOk())
         return status;
       continue;
     }
@@ -268,7 +272,7 @@ Result<std::vector<InputFile>> openInputs(const std::vector<std::string> &paths)
       Result<MappedFile> file = mapFile(name);
       if (!file)
         return file.status();
-      if (Status status = addFile(name, inner, std::move(*file), files); !status.isOk())
+      if (Status status = addFile(name, inner, std::move(*file), true, files); !status.isOk())
         return status;
     }
     if (inside.empty())
@@ -281,7 +285,7 @@ Result<std::vector<InputFile>> openMemory(const std::string &name, std::string b
   auto owner = std::make_shared<std::string>(std::move(bytes));
   MappedFile file{std::as_bytes(std::span(*owner)), owner};
   std::vector<InputFile> files;
-  if (Status status = addFile(name, name, std::move(file), files); !status.isOk())
+  if (Status status = addFile(name, name, std::move(file), false, files); !status.isOk())
     return status;
   return files;
 }
@@ -355,7 +359,23 @@ Result<Block> BlockReader::nextMapped() {
                            " bytes, the most supported");
   used = static_cast<uint64_t>(rest.data() - all.data()) + size;
   ended = used == all.size();
+  forgetRead();
   return Block{rest.substr(0, size), file.owner};
+}
+
+void BlockReader::forgetRead() {
+  // Pages that were read stay in the system's cache but need not count as ours. Should one be looked at again, it comes
+  // back from the file.
+  constexpr uint64_t kStep = uint64_t{64} << 20;
+  if (used < forgotten + 2 * kStep)
+    return;
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto base = reinterpret_cast<uintptr_t>(file.bytes.data());
+  const uintptr_t begin = (base + forgotten + page - 1) / page * page;
+  const uintptr_t stop = (base + used - kStep) / page * page;
+  if (file.mapped && stop > begin)
+    madvise(reinterpret_cast<void *>(begin), stop - begin, MADV_DONTNEED);
+  forgotten = used - kStep;
 }
 
 Result<Block> BlockReader::nextUnpacked() {

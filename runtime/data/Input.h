@@ -26,6 +26,7 @@ struct InputFile {
   uint64_t plainSize = 0;  // zip only: what unpacking must give
   uint32_t crc = 0;        // zip only
   bool inZip = false;
+  bool mapped = false;  // the bytes are a whole file's, mapped
 
   /// The last part of `inner`: "edge.csv".
   std::string_view base() const;
@@ -75,12 +76,14 @@ private:
   Result<Block> nextMapped();
   Result<Block> nextUnpacked();
   Status checkStart(std::string_view &text);
+  void forgetRead();
 
   const InputFile &file;
   size_t blockBytes;
   std::unique_ptr<ByteStream> stream;  // null: mapped
   std::string carried;                 // the start of a line whose end has not been read
   uint64_t used = 0;
+  uint64_t forgotten = 0;
   bool started = false;
   bool ended = false;
 };
