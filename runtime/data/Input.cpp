@@ -250,7 +250,8 @@ Result<std::vector<InputFile>> openInputs(const std::vector<std::string> &paths)
       Result<MappedFile> file = mapFile(path);
       if (!file)
         return file.status();
-      if (Status status = addFile(path, fs::path(path).filename().string(), std::move(*file), true, files); !status.isOk())
+      if (Status status = addFile(path, fs::path(path).filename().string(), std::move(*file), true, files);
+          !status.isOk())
         return status;
       continue;
     }

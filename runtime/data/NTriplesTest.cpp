@@ -100,7 +100,7 @@ TEST(NTriplesTest, TheLastLineNeedsNoEnd) {
 }
 
 TEST(NTriplesTest, DotsBelongToBlankNodesInside) {
-  EXPECT_EQ(parse("_:a.b <p:p> _:c..\n"), (Terms{"_:a.b", "<p:p>", "_:c"}));
+  EXPECT_EQ(parse("_:a.b <p:p> _:c.\n"), (Terms{"_:a.b", "<p:p>", "_:c"}));
 }
 
 TEST(NTriplesTest, TextsOverSeveralLinesOnRequest) {
@@ -124,8 +124,7 @@ TEST(NTriplesTest, TextsOverSeveralLinesMayCrossBlocks) {
 }
 
 TEST(NTriplesTest, IrisWithAnyCharacterOnRequest) {
-  EXPECT_EQ(parse("<a b> <p:p> <x^{|}`\\q\\u00e9> .", {.anyIri = true}),
-            (Terms{"<a b>", "<p:p>", "<x^{|}`\\qé>"}));
+  EXPECT_EQ(parse("<a b> <p:p> <x^{|}`\\q\\u00e9> .", {.anyIri = true}), (Terms{"<a b>", "<p:p>", "<x^{|}`\\qé>"}));
 }
 
 TEST(NTriplesTest, ThreadsAndBlocksChangeNothing) {
@@ -201,8 +200,7 @@ TEST(NTriplesError, MoreAfterTheDot) {
 }
 
 TEST(NTriplesError, ColumnsCountCharacters) {
-  EXPECT_EQ(mistake("<s:ééé> <p:p> x\n"),
-            "1:15: found `x`; expected an object: `<iri>`, `_:name` or `\"text\"`");
+  EXPECT_EQ(mistake("<s:ééé> <p:p> x\n"), "1:15: found `x`; expected an object: `<iri>`, `_:name` or `\"text\"`");
 }
 
 TEST(NTriplesError, IriWithBadCharacter) {
@@ -240,7 +238,8 @@ TEST(NTriplesError, PlaceAfterATextOverSeveralLines) {
 }
 
 TEST(NTriplesError, Language) {
-  EXPECT_EQ(mistake("<s:s> <p:p> \"x\"@1 .\n"), "1:17: found `1`; expected a language after `@`, such as `en` or `en-GB`");
+  EXPECT_EQ(mistake("<s:s> <p:p> \"x\"@1 .\n"),
+            "1:17: found `1`; expected a language after `@`, such as `en` or `en-GB`");
 }
 
 TEST(NTriplesError, Latin1) {
@@ -268,7 +267,9 @@ TEST(NTriplesJudge, GeneratedTriplesReadAsSerdReadsThem) {
   if (!haveSerd())
     GTEST_SKIP() << "libserd-0.so.0 is not installed";
   std::mt19937 random(11);
-  auto pick = [&](std::initializer_list<const char *> items) { return std::string(items.begin()[random() % items.size()]); };
+  auto pick = [&](std::initializer_list<const char *> items) {
+    return std::string(items.begin()[random() % items.size()]);
+  };
   std::string text;
   for (int i = 0; i < 3000; ++i) {
     std::string s = pick({"<http://example.org/a>", "<http://example.org/b#\\u00e9>", "_:b1", "_:x.y", "<urn:isbn:é>"});
@@ -317,8 +318,8 @@ TEST(NTriplesJudge, BothRefuseTheSameMistakes) {
 TEST(TurtleTest, PrefixesListsAndAbbreviations) {
   if (!haveSerd())
     GTEST_SKIP() << "libserd-0.so.0 is not installed";
-  Reading reading = readSerd(memoryFile("a.ttl", "@prefix e: <http://e/> .\ne:a a e:T ; e:p 1 , \"x\"@en .\n"),
-                             SerdFormat::Turtle);
+  Reading reading =
+      readSerd(memoryFile("a.ttl", "@prefix e: <http://e/> .\ne:a a e:T ; e:p 1 , \"x\"@en .\n"), SerdFormat::Turtle);
   ASSERT_TRUE(reading.status.isOk()) << errorOf(reading.status);
   EXPECT_EQ(reading.terms, (Terms{"<http://e/a>", "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>", "<http://e/T>",
                                   "<http://e/a>", "<http://e/p>", "\"1\"^^<http://www.w3.org/2001/XMLSchema#integer>",

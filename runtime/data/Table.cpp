@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <map>
 
 namespace hector {
 
@@ -134,8 +135,18 @@ Result<TableFormat> sniffTable(const InputFile &file) {
   else if (sample.find(',') != std::string_view::npos)
     format.separator = ',';
   std::vector<std::string_view> fields;
-  splitRow(sample, format.separator, fields);
-  format.numColumns = fields.size();
+  // As most rows have; of equally many, the larger number: a count line is short.
+  std::map<size_t, size_t> rowsOfWidth;
+  for (std::string_view line : lines) {
+    splitRow(line, format.separator, fields);
+    ++rowsOfWidth[fields.size()];
+  }
+  size_t most = 0;
+  for (auto [width, rows] : rowsOfWidth)
+    if (rows >= most) {
+      most = rows;
+      format.numColumns = width;
+    }
   size_t first = 0;
   splitRow(lines[0], format.separator, fields);
   if (fields.size() == 1 && format.numColumns > 1)

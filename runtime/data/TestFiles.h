@@ -35,9 +35,7 @@ public:
     return file.string();
   }
   std::string at(const std::string &name) const { return (std::filesystem::path(path) / name).string(); }
-  size_t numFiles() const {
-    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path), {}));
-  }
+  size_t numFiles() const { return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path), {})); }
 
   std::string path;
 };
