@@ -39,6 +39,7 @@ Status forEachRow(const InputFile &file, const Watch &watch,
     if (watch.stopped())
       return stoppedStatus();
     std::string_view text = block->text;
+    const bool ascii = isAscii(text);
     while (!text.empty()) {
       size_t newline = text.find('\n');
       std::string_view content = text.substr(0, newline);
@@ -48,7 +49,7 @@ Status forEachRow(const InputFile &file, const Watch &watch,
         content.remove_suffix(1);
       if (content.empty())
         continue;
-      if (size_t good = validUtf8Prefix(content); good < content.size())
+      if (size_t good = ascii ? content.size() : validUtf8Prefix(content); good < content.size())
         return Status::invalid(place(file, line) + "the byte 0x" + hexByte(static_cast<unsigned char>(content[good])) +
                                " is not UTF-8; expected UTF-8");
       splitRow(content, '\t', fields);

@@ -4,6 +4,7 @@
 #include "runtime/data/Table.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <thread>
 
@@ -139,6 +140,7 @@ Result<Imported> importRdfFiles(const std::vector<InputFile> &files, const Impor
     return rdf.status();
   context.report.format = "RDF";
   context.report.items = rdf->stats.triples;
+  context.report.readSeconds = rdf->readSeconds;
   context.report.bad = rdf->stats.bad;
   context.report.firstBad = rdf->stats.firstBad;
   Imported imported;
@@ -202,9 +204,12 @@ Result<GraphContents> importGraph(const ImportOptions &given, const Watch &watch
       return importRdfFiles(*files, context, beside);
     }
   };
+  const auto start = std::chrono::steady_clock::now();
   Result<Imported> imported = run();
   if (!imported)
     return imported.status();
+  if (report.readSeconds == 0)
+    report.readSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!labelsGiven)
     labels = std::move(beside);
   if (!labels.empty()) {

@@ -31,7 +31,8 @@ struct ImportOptions {
 /// What was read and left out, for people.
 struct ImportReport {
   std::string format;
-  int64_t items = 0;  // triples, rows, edges read
+  int64_t items = 0;       // triples, rows, edges read
+  double readSeconds = 0;  // for the graph's own files, until names had numbers
   int64_t bad = 0;
   std::vector<std::string> firstBad;
   int64_t unknownLabels = 0;

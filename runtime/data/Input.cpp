@@ -320,6 +320,20 @@ Result<std::string> readWhole(const InputFile &file, uint64_t limit) {
   return text;
 }
 
+bool isAscii(std::string_view text) {
+  size_t i = 0;
+  for (; i + 8 <= text.size(); i += 8) {
+    uint64_t word;
+    std::memcpy(&word, text.data() + i, 8);
+    if (word & 0x8080808080808080u)
+      return false;
+  }
+  for (; i < text.size(); ++i)
+    if (text[i] & '\x80')
+      return false;
+  return true;
+}
+
 BlockReader::BlockReader(const InputFile &file, size_t blockBytes) : file(file), blockBytes(blockBytes) {
   if (file.packing != Packing::Plain)
     stream = openStream(file);

@@ -55,6 +55,9 @@ std::unique_ptr<ByteStream> openStream(const InputFile &file);
 /// Everything at once, for files that are small by nature. Fails beyond `limit` bytes. Drops a byte-order mark.
 Result<std::string> readWhole(const InputFile &file, uint64_t limit = uint64_t{1} << 32);
 
+/// Whether no byte has its high bit set: such text needs no check for UTF-8.
+bool isAscii(std::string_view text);
+
 /// A run of whole lines of a file.
 struct Block {
   std::string_view text;

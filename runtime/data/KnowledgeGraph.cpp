@@ -28,7 +28,7 @@ struct Sample {
 };
 
 Result<Sample> sample(const InputFile &file, const TableFormat &format) {
-  constexpr size_t kRows = 50'000;
+  constexpr size_t kRows = 10'000;
   Sample out;
   BlockReader reader(file, size_t{1} << 20);
   int64_t skip = format.countLine || format.header ? 1 : 0;
@@ -186,8 +186,8 @@ Result<Imported> importTriples(const std::vector<InputFile> &files, const Import
     anySplit |= splitOfName(part.file->base()) != Split::None;
   }
   // Train before valid before test, as people list them.
-  std::stable_sort(parts.begin(), parts.end(), [](const Part &a, const Part &b) {
-    return splitOfName(a.file->base()) < splitOfName(b.file->base());
+  std::sort(parts.begin(), parts.end(), [](const Part &a, const Part &b) {
+    return std::pair(splitOfName(a.file->base()), a.file) < std::pair(splitOfName(b.file->base()), b.file);
   });
 
   Order order = kOrders[0];

@@ -18,6 +18,7 @@ struct Row {
   Split split;
   const InputFile *file;
   int64_t line;
+  size_t order;  // as read
 };
 
 /// "1.0" and "1" are one label.
@@ -157,12 +158,13 @@ Result<int64_t> readLabels(const std::vector<LabelFile> &files, const LabelOptio
         return Status::invalid(place(input.file, line) + ": " + inTicks(fields[columns->node]) +
                                " has a label already, in line " + std::to_string(it->second) +
                                "; expected one label a node");
-      rows.push_back({node, labelText(fields[columns->label]), input.split, &input.file, line});
+      rows.push_back({node, labelText(fields[columns->label]), input.split, &input.file, line, rows.size()});
     }
   }
 
   // One row a node: files agree about the label, and one of them at most gives the split.
-  std::stable_sort(rows.begin(), rows.end(), [](const Row &a, const Row &b) { return a.node < b.node; });
+  std::sort(rows.begin(), rows.end(),
+            [](const Row &a, const Row &b) { return std::pair(a.node, a.order) < std::pair(b.node, b.order); });
   std::map<std::string, int64_t> classes;
   bool allNumbers = true;
   constexpr int64_t kMaxClass = 1'000'000;

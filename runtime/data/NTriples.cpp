@@ -88,25 +88,11 @@ void appendUtf8(std::string &out, uint32_t code) {
   }
 }
 
-bool hasHighBit(std::string_view text) {
-  size_t i = 0;
-  for (; i + 8 <= text.size(); i += 8) {
-    uint64_t word;
-    std::memcpy(&word, text.data() + i, 8);
-    if (word & 0x8080808080808080u)
-      return true;
-  }
-  for (; i < text.size(); ++i)
-    if (text[i] & '\x80')
-      return true;
-  return false;
-}
-
 class Parser {
 public:
   Parser(std::string_view text, const NTriplesOptions &options, bool isLast)
       : begin(text.data()), end(text.data() + text.size()), at(begin), lineStart(begin), options(options),
-        notInIri(options.anyIri ? kEndsAnyIri : kNotInIri), isLast(isLast), checkUtf8(hasHighBit(text)) {
+        notInIri(options.anyIri ? kEndsAnyIri : kNotInIri), isLast(isLast), checkUtf8(!isAscii(text)) {
     out.terms.reserve(text.size() / 100 * 3 + 12);
   }
 
@@ -292,7 +278,7 @@ private:
       if (*at == '\\') {
         const char *escape = at;
         uint32_t code = 0;
-        if (at + 1 < end && at[1] != 'u' && at[1] != 'U') {
+        if (at + 1 >= end || (at[1] != 'u' && at[1] != 'U')) {
           if (options.anyIri) {
             text += *at++;
             continue;
@@ -368,6 +354,8 @@ private:
           unfinished = options.multiline;
           return failPlainly(start, "the text has no closing `\"`" + multilineHelp());
         }
+        if (*at == '\n' || *at == '\r')  // no escape: the line ends here as anywhere else
+          --at;
         continue;
       }
       if (!options.multiline)

@@ -227,8 +227,16 @@ TEST(NTriplesError, Escapes) {
             "1:4: found `\\n>`; expected `\\uXXXX` or `\\UXXXXXXXX`, the escapes that IRIs may contain");
 }
 
+TEST(NTriplesError, EscapeAtTheEndOfTheFile) {
+  EXPECT_EQ(mistake("<s:\\"),
+            "1:4: found `\\`; expected `\\uXXXX` or `\\UXXXXXXXX`, the escapes that IRIs may contain");
+  EXPECT_EQ(mistake("<s:\\u"), "1:6: the line ends; expected 4 hexadecimal digits after `\\u`");
+}
+
 TEST(NTriplesError, TextWithoutEnd) {
   EXPECT_EQ(mistake("<s:s> <p:p> \"x .\n<s:s> <p:p> \"y\" .\n"),
+            "1:13: the text has no closing `\"` on its line; if texts go over several lines, use --multiline-literals");
+  EXPECT_EQ(mistake("<s:s> <p:p> \"x\\\ny\" .\n"),
             "1:13: the text has no closing `\"` on its line; if texts go over several lines, use --multiline-literals");
   EXPECT_EQ(mistake("<s:s> <p:p> <o:o> .\n<s:s> <p:p> \"x\ny .\n", kMultiline), "2:13: the text has no closing `\"`");
 }

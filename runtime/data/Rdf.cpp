@@ -5,6 +5,7 @@
 #include "runtime/data/Serd.h"
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <unordered_map>
 
@@ -126,9 +127,11 @@ public:
         texts = renamed;
       }
       terms->internAll(texts, ids);
-      return terms->isFull() ? Status::invalid("the input has more than " + std::to_string(StringTable::kMaxTexts) +
-                                               " different terms, the most supported")
-                             : Status::ok();
+      return std::find(ids, ids + texts.size(), kNone) != ids + texts.size()
+                 ? Status::failed("no memory for the names of " + std::to_string(terms->size()) + " terms and more")
+             : terms->isFull() ? Status::invalid("the input has more than " + std::to_string(StringTable::kMaxTexts) +
+                                                 " different terms, the most supported")
+                               : Status::ok();
     };
     for (const InputFile &file : files) {
       Status status = file.base().ends_with(".ttl") || file.base().ends_with(".turtle")
@@ -170,7 +173,6 @@ public:
       raw.dst.push_back(dst);
       raw.type.push_back(relation(p, typeOf[src], typeOf[dst]));
     });
-    graph.numTriples = static_cast<int64_t>(raw.src.size());
     graph.stats = std::move(stats);
     finish(graph);
     return graph;
@@ -201,6 +203,13 @@ private:
     keepBlanks = options.keepBlanks.value_or(options.rules == NodeRules::Terms);
     typedEdges = options.typedEdges.value_or(options.rules != NodeRules::Terms);
     nodeOf.assign(numTerms, kNone);
+    placeOf.assign(numTerms, kNone);
+    // Looked at in order once, rather than at random for every triple.
+    if (!keepLiterals || !keepBlanks) {
+      kinds.resize(numTerms);
+      for (size_t term = 0; term < numTerms; ++term)
+        kinds[term] = (*terms)[term].front();
+    }
     if (options.rules == NodeRules::Types && rdfType == kNone)
       return Status::invalid("no triple has the predicate rdf:type, from which the nodes' types were to come; use "
                              "--rules terms or --nodes");
@@ -240,8 +249,7 @@ private:
   }
 
   uint32_t nodeAt(uint32_t term, uint32_t predicate, bool isObject) {
-    const char kind = (*terms)[term].front();
-    if ((kind == '"' && !keepLiterals) || (kind == '_' && !keepBlanks))
+    if (!kinds.empty() && ((kinds[term] == '"' && !keepLiterals) || (kinds[term] == '_' && !keepBlanks)))
       return kNone;
     if (options.rules != NodeRules::Patterns)
       return term;
@@ -340,7 +348,12 @@ private:
       srcType = dstType = 0;
     // Most triples have the relation of some earlier one with the same predicate and types.
     const uint64_t types = uint64_t{srcType} << 32 | dstType;
-    auto &known = relationsOf[predicate];
+    uint32_t &place = placeOf[predicate];
+    if (place == kNone) {
+      place = static_cast<uint32_t>(relationsOf.size());
+      relationsOf.emplace_back();
+    }
+    auto &known = relationsOf[place];
     for (auto [key, id] : known)
       if (key == types)
         return id;
@@ -436,7 +449,9 @@ private:
   std::vector<uint32_t> classes;
   std::vector<uint32_t> termOfNode, typeOf;
   std::vector<Relation> relations;
-  std::unordered_map<uint32_t, std::vector<std::pair<uint64_t, uint32_t>>> relationsOf;
+  std::vector<uint32_t> placeOf;  // by term: the place of a predicate in `relationsOf`
+  std::vector<std::vector<std::pair<uint64_t, uint32_t>>> relationsOf;
+  std::vector<char> kinds;  // by term: `<`, `_` or `"`; empty where all are kept
 };
 
 }  // namespace
@@ -444,9 +459,14 @@ private:
 Result<RdfGraph> importRdf(const std::vector<InputFile> &files, const RdfOptions &options, const Watch &watch) {
   Importer importer(options, watch);
   ReadStats stats;
+  const auto start = std::chrono::steady_clock::now();
   if (Status status = importer.read(files, stats); !status.isOk())
     return status;
-  return importer.build(std::move(stats));
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  Result<RdfGraph> graph = importer.build(std::move(stats));
+  if (graph)
+    graph->readSeconds = seconds;
+  return graph;
 }
 
 }  // namespace hector

@@ -29,8 +29,7 @@ struct RdfGraph {
   RawGraph raw;
   std::function<uint32_t(std::string_view)> find;  // IRIs without `<` and `>`; UINT32_MAX where unknown
   ReadStats stats;
-  int64_t numTriples = 0;  // that became edges, repeated ones counted
-  std::shared_ptr<const void> owner;
+  double readSeconds = 0;  // until every term had its number
 };
 
 /// Reads N-Triples (`.nt`) and Turtle (`.ttl`).

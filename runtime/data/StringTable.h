@@ -1,17 +1,16 @@
 /// Gives each different text a number, in the order of first appearance.
 ///
 /// Texts lie one after the other in one buffer. The table has a slot of 8 bytes (32 bits of the hash and the number)
-/// for each text and at most three quarters of the slots are taken, so that a text costs its own bytes, 8 for its
-/// offset and 11 to 21 for its slots. A text that is new to a large table misses the cache several times: `internAll`
+/// for each text and at most five eighths of the slots are taken, so that a text costs its own bytes, 8 for its offset
+/// and 13 to 26 for its slots. A text that is new to a large table misses the cache several times: `internAll`
 /// asks for the memory of later texts while it looks up earlier ones.
 #pragma once
 
+#include "runtime/data/LargeArray.h"
+
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
 
 namespace hector {
 
@@ -32,8 +31,6 @@ public:
   /// The most texts a table can hold.
   static constexpr uint64_t kMaxTexts = (uint64_t{1} << 32) - 2;
 
-  StringTable();
-
   /// `kNone` where there is no room for another text.
   uint32_t intern(std::string_view text) { return intern(HashedText(text)); }
   uint32_t intern(HashedText text);
@@ -42,34 +39,35 @@ public:
   /// `kNone` where the text is unknown.
   uint32_t find(std::string_view text) const;
 
-  uint64_t size() const { return offsets.size() - 1; }
+  uint64_t size() const { return count; }
   bool isFull() const { return size() >= kMaxTexts; }
   std::string_view operator[](uint64_t id) const {
-    return {bytes.get() + offsets[id], static_cast<size_t>(offsets[id + 1] - offsets[id])};
+    return {bytes.data() + offsets[id], static_cast<size_t>(offsets[id + 1] - offsets[id])};
   }
-  uint64_t numBytes() const { return used; }
+  uint64_t numBytes() const { return count == 0 ? 0 : offsets[count]; }
 
 private:
+  /// `id` is the text's number and 1, so that zeros are free.
   struct Slot {
-    uint32_t hash = 0;
-    uint32_t id = kNone;
-  };
-  struct Free {
-    void operator()(char *p) const { std::free(p); }
+    uint32_t hash;
+    uint32_t id;
   };
 
   bool equals(const Slot &slot, const HashedText &text) const {
-    return slot.hash == text.hash && (*this)[slot.id] == text.view();
+    return slot.hash == text.hash && (*this)[slot.id - 1] == text.view();
   }
-  uint32_t add(const HashedText &text);
-  void grow();
+  /// The number and 1 of the text that a hash most likely belongs to; 0 where there is none.
+  uint32_t likelyId(uint32_t hash) const;
+  /// False where there is no memory.
+  bool add(const HashedText &text);
+  bool grow();
 
-  std::vector<Slot> slots;
-  uint64_t mask;
-  std::vector<uint64_t> offsets{0};
-  std::unique_ptr<char, Free> bytes;  // grown by realloc, which moves pages rather than bytes once it is large
-  uint64_t used = 0;
-  uint64_t room = 0;
+  LargeArray<Slot> slots;
+  uint64_t numSlots = 0;  // a power of two, or 0
+  uint64_t mask = 0;
+  LargeArray<uint64_t> offsets;  // count + 1, once there is one
+  LargeArray<char> bytes;
+  uint64_t count = 0;
 };
 
 }  // namespace hector

@@ -246,6 +246,7 @@ Status RowReader::read(const InputFile &file, const Watch &watch, Stats &stats) 
     ParsedRows rows;
     rows.owner = block.owner;
     std::string_view text = block.text;
+    const bool ascii = isAscii(text);
     std::string_view fields[kMaxColumns];
     while (!text.empty()) {
       std::string_view line = takeLine(text);
@@ -257,7 +258,7 @@ Status RowReader::read(const InputFile &file, const Watch &watch, Stats &stats) 
       if (trim(line).empty())
         continue;
       std::string problem;
-      if (validUtf8Prefix(line) < line.size()) {
+      if (!ascii && validUtf8Prefix(line) < line.size()) {
         problem = "the byte 0x" + hexByte(static_cast<unsigned char>(line[validUtf8Prefix(line)])) +
                   " is not UTF-8; expected UTF-8";
       } else if (!cutFields(line, separator, fields, columns)) {
