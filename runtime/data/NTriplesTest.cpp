@@ -3,6 +3,7 @@
 #include "runtime/data/Serd.h"
 #include "runtime/data/TestFiles.h"
 
+#include <atomic>
 #include <random>
 
 using namespace hector;
@@ -160,7 +161,7 @@ TEST(NTriplesTest, StopsOnRequest) {
     text += "<s:s> <p:p> <o:o> .\n";
   std::atomic<bool> stop = false;
   Watch watch;
-  watch.stop = &stop;
+  watch.stop = [&] { return stop.load(); };
   ReadStats stats;
   InputFile file = memoryFile("a.nt", text);
   for (int threads : {1, 3}) {

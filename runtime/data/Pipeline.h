@@ -3,7 +3,6 @@
 
 #include "runtime/data/Input.h"
 
-#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -15,11 +14,11 @@ namespace hector {
 
 /// What long work tells and asks its caller. Called from the thread that started the work.
 struct Watch {
-  const std::atomic<bool> *stop = nullptr;
+  std::function<bool()> stop;  // whether to end early; asked often, so it should be quick
   /// What is being done, and how far it is: packed bytes read of all, and items found.
   std::function<void(std::string_view what, uint64_t done, uint64_t total, int64_t items)> progress;
 
-  bool stopped() const { return stop && stop->load(std::memory_order_relaxed); }
+  bool stopped() const { return stop && stop(); }
 };
 
 /// The status of work that was stopped on request.

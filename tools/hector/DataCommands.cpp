@@ -2,6 +2,7 @@
 
 #include "Commands.h"
 #include "ImportProgress.h"
+#include "runtime/base/Interrupt.h"
 #include "runtime/data/Import.h"
 #include "runtime/graph/GraphFile.h"
 
@@ -14,8 +15,6 @@
 namespace hector {
 
 namespace {
-
-constexpr int kExitStopped = 130;
 
 struct ImportCommand {
   ImportOptions options;
@@ -147,17 +146,17 @@ int runImport(ImportCommand &command) {
 
   // A file that may not grow is told by write's result.
   std::signal(SIGXFSZ, SIG_IGN);
-  StopOnInterrupt interrupt;
+  noteInterrupts();
   ImportProgress progress("items");
   Watch watch;
-  watch.stop = &StopOnInterrupt::flag();
+  watch.stop = [] { return interruptSignal() != 0; };
   watch.progress = [&](std::string_view what, uint64_t done, uint64_t total, int64_t items) {
     progress.update(what, done, total, items);
   };
   auto stopped = [&] {
     progress.clear();
     std::fprintf(stderr, "stopped; nothing was written\n");
-    return kExitStopped;
+    return interruptExitCode();
   };
   ImportReport summary;
   Result<GraphContents> graph = importGraph(options, watch, summary);
@@ -186,7 +185,7 @@ int runImport(ImportCommand &command) {
   Status status = saveGraphFile(command.out, std::move(*graph));
   progress.clear();
   if (!status.isOk())
-    return report(status);
+    return watch.stopped() ? stopped() : report(status);
 
   for (const std::string &note : summary.notes)
     std::printf("note: %s\n", note.c_str());

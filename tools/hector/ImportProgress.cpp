@@ -1,6 +1,5 @@
 #include "ImportProgress.h"
 
-#include <csignal>
 #include <cstdio>
 #include <unistd.h>
 
@@ -9,14 +8,6 @@ namespace hector {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::atomic<bool> interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "set by a signal handler");
-
-void onSignal(int) {
-  interrupted = true;
-  // The handler is for the first one only (SA_RESETHAND): a second Ctrl-C ends the program at once.
-}
 
 double since(Clock::time_point then, Clock::time_point now) {
   return std::chrono::duration<double>(now - then).count();
@@ -85,24 +76,6 @@ void ImportProgress::clear() {
     std::fflush(stderr);
   }
   shown = false;
-}
-
-StopOnInterrupt::StopOnInterrupt() {
-  interrupted = false;
-  struct sigaction action{};
-  action.sa_handler = onSignal;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
-
-StopOnInterrupt::~StopOnInterrupt() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
-}
-
-const std::atomic<bool> &StopOnInterrupt::flag() {
-  return interrupted;
 }
 
 std::string groupedDigits(int64_t number) {

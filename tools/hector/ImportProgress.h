@@ -1,7 +1,6 @@
 /// How far long work is: one line that rewrites itself on a terminal, a line every few seconds elsewhere.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -30,16 +29,6 @@ private:
   std::string stage;
   std::chrono::steady_clock::time_point start, stageStart, last;
   int64_t stageItems = 0;
-};
-
-/// Turns Ctrl-C (SIGINT) and SIGTERM into a flag while it lives; a second Ctrl-C ends the program as usual.
-class StopOnInterrupt {
-public:
-  StopOnInterrupt();
-  ~StopOnInterrupt();
-  StopOnInterrupt(const StopOnInterrupt &) = delete;
-  StopOnInterrupt &operator=(const StopOnInterrupt &) = delete;
-  static const std::atomic<bool> &flag();
 };
 
 /// 1234567 as "1,234,567".
