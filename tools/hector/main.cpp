@@ -1,6 +1,7 @@
 /// The command line: options to the structs of Commands.h.
 
 #include "Commands.h"
+#include "DataCommands.h"
 #include "DataMakeInfo.h"
 #include "language/Diagnostics.h"
 
@@ -118,8 +119,9 @@ int main(int argc, char **argv) {
   compileApp->add_option("-o,--out", compile.outPath, "A file instead of standard output")->type_name("FILE");
   compileApp->footer("Example:\n  hector compile models/rgcn.hec --size d_in=64 --size d_out=64 --emit flow");
 
-  CLI::App *dataApp = app.add_subcommand("data", "Makes and describes graph files");
+  CLI::App *dataApp = app.add_subcommand("data", "Imports, makes, describes and checks graph files");
   dataApp->require_subcommand(1);
+  auto runImportOrCheck = addDataImportAndCheck(*dataApp);
   auto runMakeOrInfo = addDataMakeAndInfo(*dataApp);
 
   CLI::App *doctorApp = app.add_subcommand("doctor", "Says what this machine has and which backends would work");
@@ -137,6 +139,8 @@ int main(int argc, char **argv) {
     return runCommand(run);
   if (compileApp->parsed())
     return compileCommand(compile);
+  if (auto code = runImportOrCheck())
+    return *code;
   if (auto code = runMakeOrInfo())
     return *code;
   return doctorCommand();

@@ -1,0 +1,290 @@
+/// Folders of the heterogeneous graph benchmark: node.dat, link.dat, label.dat, label.dat.test, info.dat.
+#include "runtime/base/Text.h"
+#include "runtime/data/Import.h"
+#include "runtime/data/Table.h"
+
+#include <nlohmann/json.hpp>
+
+#include <charconv>
+
+namespace hector {
+
+namespace {
+
+using Json = nlohmann::json;
+
+const InputFile *findFile(const std::vector<InputFile> &files, std::string_view base) {
+  for (const InputFile &file : files)
+    if (file.base() == base)
+      return &file;
+  return nullptr;
+}
+
+std::string place(const InputFile &file, int64_t line) {
+  return file.name + ":" + std::to_string(line) + ": ";
+}
+
+/// Calls `row(fields, line)` for each line, cut at tabs.
+Status forEachRow(const InputFile &file, const Watch &watch,
+                  const std::function<Status(const std::vector<std::string_view> &, int64_t)> &row) {
+  BlockReader reader(file, size_t{1} << 20);
+  std::vector<std::string_view> fields;
+  int64_t line = 0;
+  for (;;) {
+    Result<Block> block = reader.next();
+    if (!block)
+      return block.status();
+    if (block->text.empty())
+      return Status::ok();
+    if (watch.stopped())
+      return stoppedStatus();
+    std::string_view text = block->text;
+    const bool ascii = isAscii(text);
+    while (!text.empty()) {
+      size_t newline = text.find('\n');
+      std::string_view content = text.substr(0, newline);
+      text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
+      ++line;
+      while (content.ends_with('\r'))
+        content.remove_suffix(1);
+      if (content.empty())
+        continue;
+      if (size_t good = ascii ? content.size() : validUtf8Prefix(content); good < content.size())
+        return Status::invalid(place(file, line) + "the byte 0x" + hexByte(static_cast<unsigned char>(content[good])) +
+                               " is not UTF-8; expected UTF-8");
+      splitRow(content, '\t', fields);
+      if (Status status = row(fields, line); !status.isOk())
+        return status;
+    }
+    if (watch.progress)
+      watch.progress(file.name, reader.position(), file.bytes.size(), line);
+  }
+}
+
+/// What info.dat calls an entry of `section` under `key`; empty where it says nothing.
+std::string infoText(const Json &info, const char *file, const char *section, const std::string &key,
+                     const char *field = nullptr) {
+  const Json *at = &info;
+  for (const std::string &step : {std::string(file), std::string(section), key}) {
+    if (!at->is_object() || !at->contains(step))
+      return "";
+    at = &(*at)[step];
+  }
+  if (field) {
+    if (!at->is_object() || !at->contains(field))
+      return "";
+    at = &(*at)[field];
+  }
+  return at->is_string() ? at->get<std::string>() : at->is_number_integer() ? at->dump() : "";
+}
+
+/// Appends numbers separated by commas. False where one is none.
+bool parseFeatures(std::string_view text, std::vector<float> &values) {
+  const char *at = text.data(), *end = at + text.size();
+  while (at < end) {
+    // Most features are single digits.
+    if (*at >= '0' && *at <= '9' && (at + 1 == end || at[1] == ',')) {
+      values.push_back(static_cast<float>(*at - '0'));
+      at += 1;
+    } else {
+      float value = 0;
+      auto [stop, error] = std::from_chars(at, end, value);
+      if (error != std::errc())
+        return false;
+      values.push_back(value);
+      at = stop;
+    }
+    if (at == end)
+      return true;
+    if (*at++ != ',')
+      return false;
+  }
+  return !text.ends_with(',');
+}
+
+/// Finds relations that are each other turned round: same edges, ends swapped.
+void pairInverses(RawGraph &raw) {
+  auto mix = [](uint64_t x) {
+    x = (x ^ (x >> 31)) * 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9u;
+    return x ^ (x >> 32);
+  };
+  struct Sum {
+    uint64_t forward = 0, backward = 0, count = 0;
+  };
+  std::vector<Sum> sums(raw.edgeTypes.size());
+  for (size_t e = 0; e < raw.src.size(); ++e) {
+    Sum &sum = sums[raw.type[e]];
+    sum.forward += mix(uint64_t{raw.src[e]} << 32 | raw.dst[e]);
+    sum.backward += mix(uint64_t{raw.dst[e]} << 32 | raw.src[e]);
+    ++sum.count;
+  }
+  std::vector<bool> paired(sums.size());
+  for (size_t a = 0; a < sums.size(); ++a)
+    for (size_t b = a + 1; b < sums.size() && !paired[a]; ++b)
+      if (!paired[b] && sums[a].count > 0 && sums[a].count == sums[b].count && sums[a].forward == sums[b].backward &&
+          sums[a].backward == sums[b].forward) {
+        raw.edgeTypes[b].inverseOf = static_cast<int64_t>(a);
+        paired[a] = paired[b] = true;
+      }
+}
+
+}  // namespace
+
+Result<Imported> importHgb(const std::vector<InputFile> &files, const ImportContext &context) {
+  const InputFile *nodeFile = findFile(files, "node.dat");
+  const InputFile *linkFile = findFile(files, "link.dat");
+  if (!nodeFile || !linkFile)
+    return Status::invalid(files[0].name + ": an HGB folder needs node.dat and link.dat; " +
+                           (nodeFile ? "link.dat" : "node.dat") + " is missing");
+  Json info;
+  if (const InputFile *file = findFile(files, "info.dat")) {
+    Result<std::string> text = readWhole(*file);
+    if (!text)
+      return text.status();
+    info = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    if (!info.is_object())
+      return Status::invalid(file->name + ": is not JSON; expected the names of node and link types");
+  }
+
+  Imported imported;
+  RawGraph &raw = imported.raw;
+  auto names = std::make_shared<StringTable>();
+  std::vector<uint32_t> nameOf;
+  constexpr uint64_t kMaxTypes = 1 << 16;
+  uint64_t lastType = 0;
+  Status status = forEachRow(*nodeFile, context.watch, [&](const std::vector<std::string_view> &row, int64_t line) {
+    if (row.size() < 3 || row.size() > 4)
+      return Status::invalid(place(*nodeFile, line) + "has " + std::to_string(row.size()) +
+                             " fields; expected id, name, type and perhaps features, separated by tabs");
+    std::optional<uint64_t> id = parseId(row[0]), type = parseId(row[2]);
+    if (!id || *id != nameOf.size())
+      return Status::invalid(place(*nodeFile, line) + "the node is " + inTicks(row[0]) + "; expected " +
+                             std::to_string(nameOf.size()) + ": nodes are numbered in order, from 0");
+    if (!type || *type < lastType || *type >= kMaxTypes)
+      return Status::invalid(place(*nodeFile, line) + "the node's type is " + inTicks(row[2]) +
+                             "; expected a number, " + std::to_string(lastType) +
+                             " or more: nodes of one type stand together");
+    lastType = *type;
+    if (raw.countOfType.size() <= *type) {
+      raw.countOfType.resize(*type + 1);
+      raw.features.resize(*type + 1);
+    }
+    nameOf.push_back(names->intern(row[1]));
+    TypeFeatures &features = raw.features[*type];
+    const int64_t before = raw.countOfType[*type]++;
+    const size_t had = features.values.size();
+    if (row.size() == 4 && !row[3].empty() && context.options.features) {
+      if (!parseFeatures(row[3], features.values))
+        return Status::invalid(place(*nodeFile, line) + "the features are " + inTicks(row[3]) +
+                               "; expected numbers separated by commas");
+    }
+    const auto width = static_cast<int64_t>(features.values.size() - had);
+    if (before == 0)
+      features.width = width;
+    if (width != features.width)
+      return Status::invalid(place(*nodeFile, line) + "has " + std::to_string(width) +
+                             " features, but nodes of its type before it have " + std::to_string(features.width));
+    return Status::ok();
+  });
+  if (!status.isOk())
+    return status;
+  const size_t numNodes = nameOf.size();
+  for (size_t t = 0; t < raw.countOfType.size(); ++t) {
+    std::string name = infoText(info, "node.dat", "node type", std::to_string(t));
+    raw.nodeTypes.push_back(name.empty() ? "type" + std::to_string(t) : name);
+  }
+
+  bool weighted = false;
+  status = forEachRow(*linkFile, context.watch, [&](const std::vector<std::string_view> &row, int64_t line) {
+    std::optional<uint64_t> ids[3];
+    for (size_t i = 0; i < 3 && i < row.size(); ++i)
+      ids[i] = parseId(row[i]);
+    if (row.size() < 3 || !ids[0] || !ids[1] || !ids[2] || *ids[2] >= kMaxTypes)
+      return Status::invalid(place(*linkFile, line) + "expected source, destination, link type and perhaps a weight, "
+                                                      "separated by tabs");
+    for (int i : {0, 1})
+      if (*ids[i] >= numNodes)
+        return Status::invalid(place(*linkFile, line) + "the " + (i == 0 ? "source" : "destination") + " is " +
+                               std::to_string(*ids[i]) + "; node.dat has nodes 0 to " + std::to_string(numNodes - 1));
+    weighted |= row.size() > 3 && parseNumber(row[3]) != 1.0;
+    raw.src.push_back(static_cast<uint32_t>(*ids[0]));
+    raw.dst.push_back(static_cast<uint32_t>(*ids[1]));
+    raw.type.push_back(static_cast<uint32_t>(*ids[2]));
+    if (raw.edgeTypes.size() <= *ids[2])
+      raw.edgeTypes.resize(*ids[2] + 1);
+    return Status::ok();
+  });
+  if (!status.isOk())
+    return status;
+  if (weighted)
+    context.report.notes.push_back(linkFile->name + " has weights other than 1, which were left out");
+  for (size_t r = 0; r < raw.edgeTypes.size(); ++r) {
+    EdgeType &type = raw.edgeTypes[r];
+    const std::string key = std::to_string(r);
+    type.name = infoText(info, "link.dat", "link type", key, "meaning");
+    if (type.name.empty())
+      type.name = "link" + key;
+    for (bool atSource : {true, false}) {
+      std::optional<uint64_t> end = parseId(infoText(info, "link.dat", "link type", key, atSource ? "start" : "end"));
+      if (end && *end < raw.nodeTypes.size())
+        (atSource ? type.src : type.dst) = raw.nodeTypes[*end];
+    }
+  }
+  pairInverses(raw);
+
+  bool multiple = false;
+  std::vector<int64_t> labelled(numNodes);
+  for (auto [base, split] : {std::pair("label.dat", Split::Train), {"label.dat.test", Split::Test}}) {
+    const InputFile *file = findFile(files, base);
+    if (!file)
+      continue;
+    status = forEachRow(*file, context.watch, [&](const std::vector<std::string_view> &row, int64_t line) {
+      if (row.size() != 4)
+        return Status::invalid(place(*file, line) + "has " + std::to_string(row.size()) +
+                               " fields; expected node, name, type and class, separated by tabs");
+      if (row[3].find(',') != std::string_view::npos) {
+        multiple = true;
+        return Status::ok();
+      }
+      std::optional<uint64_t> node = parseId(row[0]), label = parseId(row[3]);
+      if (!node || *node >= numNodes)
+        return Status::invalid(place(*file, line) + "the label is for " + inTicks(row[0]) +
+                               ", which is no node of node.dat");
+      if (!label || *label >= kMaxTypes)
+        return Status::invalid(place(*file, line) + "the class is " + inTicks(row[3]) + "; expected a number");
+      if (labelled[*node])
+        return Status::invalid(place(*file, line) + "node " + std::to_string(*node) +
+                               " has a label already; expected one label a node");
+      labelled[*node] = line;
+      raw.labels.push_back({static_cast<uint32_t>(*node), static_cast<int64_t>(*label), split});
+      while (raw.labelNames.size() <= *label) {
+        std::string name;
+        if (info.is_object() && info.contains("label.dat") && info["label.dat"].is_object()) {
+          const Json &types = info["label.dat"].value("node type", Json::object());
+          const std::string type(row[2]), number = std::to_string(raw.labelNames.size());
+          if (types.is_object() && types.contains(type) && types[type].is_object() && types[type].contains(number) &&
+              types[type][number].is_string())
+            name = types[type][number].get<std::string>();
+        }
+        raw.labelNames.push_back(name.empty() ? std::to_string(raw.labelNames.size()) : name);
+      }
+      return Status::ok();
+    });
+    if (!status.isOk())
+      return status;
+  }
+  if (multiple) {
+    raw.labels.clear();
+    raw.labelNames.clear();
+    context.report.notes.push_back("nodes have several classes each, which a graph file cannot hold; the labels were "
+                                   "left out");
+  }
+  auto order = std::make_shared<std::vector<uint32_t>>(std::move(nameOf));
+  raw.nameOf = [names, order](uint32_t node) { return (*names)[(*order)[node]]; };
+  context.report.format = "HGB";
+  context.report.items = static_cast<int64_t>(raw.src.size());
+  return imported;
+}
+
+}  // namespace hector

@@ -1,0 +1,516 @@
+/// Whole imports: formats and rules on small inputs, counts on real ones.
+#include "runtime/data/Import.h"
+
+#include "runtime/data/Serd.h"
+#include "runtime/data/TestFiles.h"
+
+#include <cstring>
+#include <set>
+
+using namespace hector;
+using namespace hector::test;
+
+namespace {
+
+Result<GraphFile> import(ImportOptions options, ImportReport *report = nullptr) {
+  ImportReport own;
+  Result<GraphContents> contents = importGraph(options, {}, report ? *report : own);
+  if (!contents)
+    return contents.status();
+  // Through the file and back: what was written is read equal.
+  Folder folder;
+  const std::string path = folder.at("graph.safetensors");
+  if (Status status = saveGraphFile(path, *contents); !status.isOk())
+    return status;
+  Result<TensorFile> read = readSafetensors(path);
+  if (!read)
+    return read.status();
+  EXPECT_EQ(checkGraph(*read), std::vector<std::string>{});
+  for (const auto &[name, tensor] : contents->tensors.tensors) {
+    const Tensor *other = read->find(name);
+    if (!other || other->shape != tensor.shape || other->dtype != tensor.dtype ||
+        (tensor.numBytes() > 0 && std::memcmp(other->bytes, tensor.bytes, tensor.numBytes()) != 0))
+      ADD_FAILURE() << name << " was not read back equal";
+  }
+  return loadGraphFile(path);
+}
+
+struct Counts {
+  int64_t nodes, edges, relations;
+  bool operator==(const Counts &) const = default;
+};
+std::ostream &operator<<(std::ostream &out, const Counts &c) {
+  return out << c.nodes << " nodes, " << c.edges << " edges, " << c.relations << " relations";
+}
+
+Counts countsOf(const Result<GraphFile> &file) {
+  if (!file) {
+    ADD_FAILURE() << errorOf(file);
+    return {};
+  }
+  return {file->graph.numNodes(), file->graph.numEdges(), file->graph.numRelations()};
+}
+
+/// Edges as text: "src -relation-> dst", in order.
+std::vector<std::string> edgesOf(const GraphFile &file) {
+  std::vector<std::string> edges;
+  for (int64_t e = 0; e < file.graph.numEdges(); ++e)
+    edges.push_back(std::string(file.nodeName(file.graph.src()[e])) + " " +
+                    file.edgeTypes[static_cast<size_t>(file.graph.etype()[e])].name + " " +
+                    std::string(file.nodeName(file.graph.dst()[e])));
+  return edges;
+}
+
+using Texts = std::vector<std::string>;
+
+std::string errorOfImport(const std::string &name, const std::string &text, ImportOptions options = {}) {
+  Folder folder;
+  options.inputs = {folder.write(name, text)};
+  std::string message = errorOf(import(options));
+  // Without the folder, which differs from run to run.
+  for (size_t at; (at = message.find(folder.path + "/")) != std::string::npos;)
+    message.erase(at, folder.path.size() + 1);
+  return message;
+}
+
+const std::string kType = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>";
+const std::string kPeople = "<http://e/ann> " + kType + " <http://e/Person> .\n" +  //
+                            "<http://e/ann> " + kType + " <http://e/Student> .\n" + "<http://e/bob> " + kType +
+                            " <http://e/Person> .\n" + "<http://e/ann> <http://e/knows> <http://e/bob> .\n" +
+                            "<http://e/ann> <http://e/knows> <http://e/bob> .\n" +
+                            "<http://e/bob> <http://e/age> \"7\" .\n" + "_:b <http://e/knows> <http://e/ann> .\n" +
+                            "<http://e/bob> <http://e/works> <http://e/acme> .\n";
+
+ImportOptions withRules(NodeRules rules) {
+  ImportOptions options;
+  options.rdf.rules = rules;
+  options.inverses = false;
+  return options;
+}
+
+Result<GraphFile> importText(const std::string &name, const std::string &text, ImportOptions options,
+                             ImportReport *report = nullptr) {
+  Folder folder;
+  options.inputs = {folder.write(name, text)};
+  return import(options, report);
+}
+
+}  // namespace
+
+// RDF rules.
+
+TEST(RdfImport, EveryTermIsANode) {
+  Result<GraphFile> file = importText("a.nt", kPeople, withRules(NodeRules::Terms));
+  EXPECT_EQ(countsOf(file), (Counts{7, 7, 4}));
+  EXPECT_EQ(file->nodeTypes, Texts{"node"});
+  EXPECT_EQ(edgesOf(*file).at(3), "http://e/ann knows http://e/bob");
+  EXPECT_EQ(file->source, "a.nt");
+}
+
+TEST(RdfImport, RepeatedTriplesAreOneEdgeUnlessKept) {
+  ImportOptions options = withRules(NodeRules::Terms);
+  options.dropRepeated = false;
+  EXPECT_EQ(countsOf(importText("a.nt", kPeople, options)), (Counts{7, 8, 4}));
+}
+
+TEST(RdfImport, LiteralsAndBlankNodesMayBeDropped) {
+  ImportOptions options = withRules(NodeRules::Terms);
+  options.rdf.keepLiterals = false;
+  options.rdf.keepBlanks = false;
+  EXPECT_EQ(countsOf(importText("a.nt", kPeople, options)), (Counts{5, 5, 3}));
+}
+
+TEST(RdfImport, TypesComeFromRdfType) {
+  Result<GraphFile> file = importText("a.nt", kPeople, withRules(NodeRules::Types));
+  EXPECT_EQ(countsOf(file), (Counts{4, 3, 3}));
+  // Ann is a Student, the rarer of her types; Acme has none.
+  EXPECT_EQ(file->nodeTypes, (Texts{"Student", "Person", "literal", "untyped"}));
+  EXPECT_EQ(file->edgeTypes.at(0), (EdgeType{"knows", "Student", "Person"}));
+  EXPECT_EQ(file->edgeTypes.at(1), (EdgeType{"age", "Person", "literal"}));
+}
+
+TEST(RdfImport, RelationsMayDisregardTypes) {
+  ImportOptions options = withRules(NodeRules::Types);
+  options.rdf.typedEdges = false;
+  options.rdf.keepBlanks = true;
+  Result<GraphFile> file = importText("a.nt", kPeople, options);
+  EXPECT_EQ(countsOf(file), (Counts{5, 4, 3}));
+  EXPECT_EQ(file->edgeTypes.at(0), (EdgeType{"knows", "", ""}));
+}
+
+TEST(RdfImport, PatternsNameAndTypeNodes) {
+  ImportOptions options = withRules(NodeRules::Terms);
+  options.rdf.nodePatterns = {"who=http://e/[ab]*", "?=http://e/*"};
+  options.rdf.rangePatterns = {"class=http://www.w3.org/*"};
+  Result<GraphFile> file = importText("a.nt", kPeople, options);
+  // acme matches the first pattern; classes are what rdf:type leads to.
+  EXPECT_EQ(countsOf(file), (Counts{6, 6, 4}));
+  EXPECT_EQ(file->nodeTypes, (Texts{"who", "class", "literal"}));
+}
+
+TEST(RdfImport, PredicatesMayBeRemoved) {
+  ImportOptions options = withRules(NodeRules::Terms);
+  options.rdf.removePredicates = {"age", "http://e/works", kType.substr(1, kType.size() - 2)};
+  EXPECT_EQ(countsOf(importText("a.nt", kPeople, options)), (Counts{3, 2, 1}));
+}
+
+TEST(RdfImport, InverseRelationsComeLast) {
+  ImportOptions options = withRules(NodeRules::Types);
+  options.inverses.reset();
+  Result<GraphFile> file = importText("a.nt", kPeople, options);
+  EXPECT_EQ(countsOf(file), (Counts{4, 6, 6}));
+  EXPECT_EQ(file->edgeTypes.at(3), (EdgeType{"rev-knows", "Person", "Student", 0}));
+  EXPECT_EQ(edgesOf(*file).at(3), "http://e/bob rev-knows http://e/ann");
+}
+
+TEST(RdfImport, BlankNodesBelongToTheirFile) {
+  Folder folder;
+  folder.write("a.nt", "_:x <http://e/p> <http://e/o> .\n");
+  folder.write("b.nt", "_:x <http://e/p> <http://e/o> .\n");
+  ImportOptions options = withRules(NodeRules::Terms);
+  options.inputs = {folder.path};
+  EXPECT_EQ(countsOf(import(options)), (Counts{3, 2, 1}));
+}
+
+TEST(RdfImport, LabelsBesideTheGraphAreRead) {
+  Folder folder;
+  folder.write("a.nt.gz", gzipped(kPeople));
+  folder.write("trainingSet.tsv", "person\tlabel\nhttp://e/ann\tx\n");
+  folder.write("testSet.tsv", "person\tlabel\nhttp://e/bob\ty\n");
+  ImportOptions options = withRules(NodeRules::Types);
+  options.inputs = {folder.path};
+  Result<GraphFile> file = import(options);
+  ASSERT_TRUE(file) << errorOf(file);
+  EXPECT_EQ(file->labelNames, (Texts{"x", "y"}));
+  ASSERT_EQ(file->tensors.find("split.test")->numElements(), 1);
+  EXPECT_EQ(file->nodeName(file->tensors.find("split.test")->intAt(0)), "http://e/bob");
+}
+
+TEST(RdfImport, TurtleIsReadBySerd) {
+  if (!haveSerd())
+    GTEST_SKIP() << "libserd-0.so.0 is not installed";
+  EXPECT_EQ(
+      countsOf(importText("a.ttl", "@prefix e: <http://e/> .\ne:a e:p e:b , e:c .\n", withRules(NodeRules::Terms))),
+      (Counts{3, 2, 1}));
+}
+
+TEST(RdfImport, ThreadsChangeNothing) {
+  std::string text;
+  for (int i = 0; i < 20'000; ++i)
+    text += "<http://e/" + std::to_string(i * 7919 % 1000) + "> <http://e/p" + std::to_string(i % 3) + "> <http://e/" +
+            std::to_string(i * 104729 % 1777) + "> .\n";
+  ImportOptions options;
+  options.threads = 1;
+  Result<GraphFile> one = importText("a.nt", text, options);
+  options.threads = 3;
+  Result<GraphFile> three = importText("a.nt", text, options);
+  ASSERT_TRUE(one && three);
+  EXPECT_EQ(edgesOf(*one), edgesOf(*three));
+}
+
+TEST(RdfImport, NoTriplesAreAnEmptyGraph) {
+  EXPECT_EQ(countsOf(importText("a.nt", "# nothing\n", withRules(NodeRules::Terms))), (Counts{0, 0, 0}));
+}
+
+TEST(RdfError, Words) {
+  ImportOptions options;
+  options.rdf.rules = NodeRules::Types;
+  EXPECT_EQ(errorOfImport("a.nt", "<s:s> <p:p> <o:o> .\n", options),
+            "no triple has the predicate rdf:type, from which the nodes' types were to come; use --rules terms or "
+            "--nodes");
+  options = {};
+  options.rdf.removePredicates = {"q"};
+  EXPECT_EQ(errorOfImport("a.nt", "<s:s> <p:p> <o:o> .\n", options),
+            "no triple has the predicate `q`, which is to be removed");
+  options = {};
+  options.preset = "none";
+  EXPECT_EQ(errorOfImport("a.nt", "", options), "there is no preset `none`; there are dgl-aifb, dgl-mutag");
+  options = {};
+  options.rdf.nodePatterns = {"http://e/*"};
+  EXPECT_EQ(errorOfImport("a.nt", "", options),
+            "the rule `http://e/*` gives no type; expected `TYPE=PATTERN` or a pattern with {type}");
+}
+
+// Triples in text.
+
+TEST(TriplesImport, EveryOrderIsDetected) {
+  struct Case {
+    const char *format;
+    std::string order;
+  };
+  for (size_t order = 0; order < 3; ++order) {
+    std::string text;
+    for (int i = 0; i < 60; ++i) {
+      const std::string h = "e" + std::to_string(i % 30), r = "r" + std::to_string(i % 3),
+                        t = "e" + std::to_string(i * 7 % 30);
+      text += order == 0 ? h + "\t" + r + "\t" + t : order == 1 ? h + "\t" + t + "\t" + r : r + "\t" + h + "\t" + t;
+      text += "\n";
+    }
+    Result<GraphFile> file = importText("a.txt", text, {});
+    EXPECT_EQ(countsOf(file), (Counts{30, 120, 6}));
+    EXPECT_EQ(edgesOf(*file).at(0), "e0 r0 e0");
+    EXPECT_EQ(edgesOf(*file).at(1), "e3 r0 e21");
+  }
+}
+
+TEST(TriplesImport, OrderMayBeGiven) {
+  ImportOptions options;
+  options.order = "rht";
+  options.inverses = false;
+  Result<GraphFile> file = importText("a.txt", "x y z\n", options);
+  ASSERT_TRUE(file) << errorOf(file);
+  EXPECT_EQ(edgesOf(*file), Texts{"y x z"});
+}
+
+TEST(TriplesImport, IdsCountLinesAndDictionaries) {
+  Folder folder;
+  folder.write("train2id.txt", "3\r\n0 1 0\r\n1 2 1\r\n2 0 0\r\n");
+  folder.write("test2id.txt", "1\n0 2 1\n");
+  folder.write("relation2id.txt", "3\nlikes\t0\nknows\t1\nunused\t2\n");
+  folder.write("entity2id.txt", "4\na\t0\nb\t1\nc\t2\nd\t3\n");
+  ImportOptions options;
+  options.inputs = {folder.path};
+  options.order = "htr";
+  options.inverses = false;
+  Result<GraphFile> file = import(options);
+  EXPECT_EQ(countsOf(file), (Counts{4, 4, 3}));
+  EXPECT_EQ(edgesOf(*file), (Texts{"a likes b", "c likes a", "b knows c", "a knows c"}));
+  EXPECT_EQ(file->tensors.find("edge.split")->intAt(3), 2);
+  EXPECT_EQ(file->tensors.find("edge.split")->intAt(2), 0);
+}
+
+TEST(TriplesImport, TablesOfTwoColumnsAreLabels) {
+  Folder folder;
+  folder.write("triples.csv", "0, 0, 1\n1, 1, 2\n");
+  folder.write("training.csv", "1,7\n");
+  ImportOptions options;
+  options.inputs = {folder.path};
+  options.order = "hrt";
+  Result<GraphFile> file = import(options);
+  ASSERT_TRUE(file) << errorOf(file);
+  EXPECT_EQ(file->tensors.find("label")->intAt(0), 7);
+  EXPECT_EQ(file->tensors.find("split.train")->intAt(0), 1);
+}
+
+TEST(TriplesError, AmbiguousOrderShowsBothReadings) {
+  EXPECT_EQ(errorOfImport("a.txt", "1 2 3\n4 5 6\n"),
+            "a.txt: which column holds the relations is not clear: the first has 2 different values, the second 2, the "
+            "third 2. The first row reads as hrt: head `1`, relation `2`, tail `3`; or as htr: head `1`, relation `3`, "
+            "tail `2`. Give --order hrt or --order htr");
+}
+
+TEST(TriplesError, CountLineThatIsWrong) {
+  ImportOptions options;
+  options.order = "hrt";
+  EXPECT_EQ(errorOfImport("a.txt", "3\n1 2 3\n4 5 6\n", options),
+            "a.txt:1: says that 3 triples follow, but 2 do; the file may be incomplete");
+}
+
+TEST(TriplesError, RowsThatDoNotFit) {
+  ImportOptions options;
+  options.order = "hrt";
+  std::string many;
+  for (int i = 0; i < 300; ++i)
+    many += "1 2 3\n";
+  EXPECT_EQ(errorOfImport("a.txt", "1 2 3\n4 5\n", options),
+            "a.txt:2: found `4 5`; expected 3 fields separated by spaces");
+  EXPECT_EQ(errorOfImport("a.txt", many + "1 x 3\n", options),
+            "a.txt:301: found `x`; expected a whole number, as in the rows before");
+  options.rdf.reader.skipBad = true;
+  ImportReport report;
+  EXPECT_EQ(countsOf(importText("a.txt", many + "1 x 3\n", options, &report)), (Counts{4, 600, 6}));
+  EXPECT_EQ(report.bad, 1);
+}
+
+TEST(TriplesError, RelationWithoutName) {
+  Folder folder;
+  folder.write("train.txt", "0 1 5\n");
+  folder.write("relation2id.txt", "1\nlikes\t0\n");
+  ImportOptions options;
+  options.inputs = {folder.path};
+  options.order = "htr";
+  EXPECT_EQ(errorOf(import(options)),
+            "a triple has the relation 5, but the relations' names are 1, numbered from 0 (is "
+            "--order right?)");
+}
+
+// Lists of edges.
+
+TEST(EdgesImport, NamesAndIds) {
+  EXPECT_EQ(countsOf(importText("a.txt", "0 1\n1 5\n", {})), (Counts{6, 4, 2}));
+  ImportOptions options;
+  options.inverses = false;
+  Result<GraphFile> file = importText("a.csv", "a,b\nb,c\n", options);
+  EXPECT_EQ(countsOf(file), (Counts{3, 2, 1}));
+  EXPECT_EQ(edgesOf(*file), (Texts{"a edge b", "b edge c"}));
+}
+
+// HGB.
+
+TEST(HgbImport, FeaturesOfDifferentWidthsLabelsAndInverses) {
+  const std::string info =
+      R"({"node.dat":{"node type":{"0":"author","1":"paper"}},"link.dat":{"link type":{"0":{"start":0,"end":1,)"
+      R"("meaning":"writes"},"1":{"start":"1","end":"0","meaning":"by"}}},"label.dat":{"node type":{"0":{"0":"x","1":"y"}}}})";
+  Folder folder;
+  folder.write("a.zip", zipped({{"node.dat", "0\tann\t0\t1,0.5\n1\tbob\t0\t0,2\r\n2\tp\t1\t7\n3\tq\t1\t8\n"},
+                                {"link.dat", "0\t2\t0\t1.0\n1\t3\t0\t1.0\n2\t0\t1\t1.0\n3\t1\t1\t1.0\n"},
+                                {"label.dat", "0\tann\t0\t1\n"},
+                                {"label.dat.test", "1\tbob\t0\t0\n"},
+                                {"info.dat", info}}));
+  ImportOptions options;
+  options.inputs = {folder.path};
+  Result<GraphFile> file = import(options);
+  EXPECT_EQ(countsOf(file), (Counts{4, 4, 2}));
+  EXPECT_EQ(file->edgeTypes.at(1), (EdgeType{"by", "paper", "author", 0}));
+  EXPECT_EQ(file->tensors.find("feat.author")->toDoubles(), (std::vector<double>{1, 0.5, 0, 2}));
+  EXPECT_EQ(file->tensors.find("feat.paper")->shape, (std::vector<int64_t>{2, 1}));
+  EXPECT_EQ(file->tensors.find("x"), nullptr);
+  EXPECT_EQ(file->labelNames, (Texts{"x", "y"}));
+  EXPECT_EQ(file->tensors.find("split.test")->intAt(0), 1);
+}
+
+TEST(HgbError, Words) {
+  auto message = [](const std::string &nodes, const std::string &links) {
+    Folder folder;
+    folder.write("node.dat", nodes);
+    folder.write("link.dat", links);
+    ImportOptions options;
+    options.inputs = {folder.path};
+    std::string text = errorOf(import(options));
+    return text.starts_with(folder.path) ? text.substr(folder.path.size() + 1) : text;
+  };
+  EXPECT_EQ(message("0\ta\t0\n2\tb\t0\n", ""),
+            "node.dat:2: the node is `2`; expected 1: nodes are numbered in order, from 0");
+  EXPECT_EQ(message("0\ta\t0\t1,2\n1\tb\t0\t1\n", ""),
+            "node.dat:2: has 1 features, but nodes of its type before it have 2");
+  EXPECT_EQ(message("0\ta\t0\t1,x\n", ""), "node.dat:1: the features are `1,x`; expected numbers separated by commas");
+  EXPECT_EQ(message("0\ta\t0\n", "0\t7\t0\t1\n"), "link.dat:1: the destination is 7; node.dat has nodes 0 to 0");
+}
+
+// OGB.
+
+TEST(OgbImport, RelationsFeaturesLabelsAndSplits) {
+  Folder folder;
+  folder.write("raw/relations/author___writes___paper/edge.csv.gz", gzipped("0,0\n1,2\n"));
+  folder.write("raw/num-node-dict.csv", "author,paper\n3,4\n");
+  folder.write("raw/node-feat/paper/node-feat.csv", "1,2\n3,4\n5,6\n7,8.5\n");
+  folder.write("raw/node-label/paper/node-label.csv", "0\n1\n1\n0\n");
+  folder.write("split/time/paper/train.csv", "0\n2\n");
+  folder.write("split/time/paper/test.csv", "3\n");
+  ImportOptions options;
+  options.inputs = {folder.path};
+  Result<GraphFile> file = import(options);
+  EXPECT_EQ(countsOf(file), (Counts{7, 4, 2}));
+  EXPECT_EQ(file->tensors.find("feat.paper")->toDoubles().back(), 8.5);
+  EXPECT_EQ(file->tensors.find("split.train")->intAt(1), 5);
+  EXPECT_EQ(file->tensors.find("label.node")->intAt(0), 3);
+}
+
+TEST(OgbImport, ArraysWithGivenTypesAndUsedNodesOnly) {
+  const std::string header = "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 2), }";
+  const std::string array = std::string("\x93NUMPY\x01\x00", 8) + littleEndian(header.size(), 2) + header +
+                            littleEndian(0, 4) + littleEndian(9, 4) + littleEndian(3, 4) + littleEndian(3, 4);
+  Folder folder;
+  ImportOptions options;
+  options.inputs = {folder.write("writing_coo_2.npy.gz", gzipped(array))};
+  options.relations = {"writing=author:paper"};
+  Result<GraphFile> all = import(options);
+  EXPECT_EQ(countsOf(all), (Counts{14, 4, 2}));
+  options.dropIsolated = true;
+  EXPECT_EQ(countsOf(import(options)), (Counts{3, 4, 2}));
+  options.relations = {"citing=paper:paper"};
+  EXPECT_EQ(errorOf(import(options)), "no file holds the relation `citing` that --relation names");
+  options.relations = {"citing"};
+  EXPECT_EQ(errorOf(import(options)),
+            "the relation `citing` is not understood; expected `NAME=SOURCE:DESTINATION`, as in `writes=author:paper`");
+}
+
+// Formats that are not known.
+
+TEST(ImportError, UnknownFormat) {
+  EXPECT_EQ(errorOfImport("a.txt", "a b c d\n"),
+            "a.txt: the format is not known by name or contents; give --format rdf, "
+            "triples, edges, hgb, ogb or planetoid");
+}
+
+// Real graphs.
+
+namespace {
+
+struct RealCase {
+  const char *folder;
+  Counts counts;
+  std::function<void(ImportOptions &)> set = [](ImportOptions &) {};
+};
+
+}  // namespace
+
+TEST(RealGraphs, CountsAreAsPublished) {
+  if (sharedData().empty())
+    GTEST_SKIP() << "../shared/data is not there";
+  const auto preset = [](const char *name) { return [name](ImportOptions &o) { o.preset = name; }; };
+  const auto withoutFeatures = [](ImportOptions &o) { o.features = false; };
+  const RealCase cases[] = {
+      {"aifb", {8285, 58086, 90}},
+      {"aifb", {7262, 48810, 104}, preset("dgl-aifb")},
+      {"mutag", {27163, 148100, 50}, preset("dgl-mutag")},
+      {"am-kgbench", {1080876, 2721498, 24}},
+      {"bgs-earthmaterial",
+       {14557, 124078, 66},
+       [](ImportOptions &o) { o.rdf.reader.multiline = o.rdf.reader.anyIri = true; }},
+      {"fb15k-237", {14541, 620232, 474}},
+      {"fb15k-clean", {14861, 610180, 1430}},
+      {"wn18", {40943, 302884, 36}},
+      {"wn18rr", {40943, 186006, 22}},
+      {"kinship", {104, 21372, 50}},
+      {"ogbn-mag-0.1",
+       {87381, 345172, 6},
+       [](ImportOptions &o) {
+         o.relations = {"citing=paper:paper", "writing=author:paper", "has=field:paper"};
+         o.dropIsolated = true;
+       }},
+      {"hgb-acm", {10942, 547872, 8}, withoutFeatures},
+      {"cora", {2708, 10556, 1}},
+      {"citeseer", {3327, 9104, 1}},
+      {"pubmed", {19717, 88648, 1}},
+  };
+  for (const RealCase &c : cases) {
+    ImportOptions options;
+    options.inputs = {sharedData() + "/" + c.folder};
+    c.set(options);
+    EXPECT_EQ(countsOf(import(options)), c.counts) << c.folder;
+  }
+}
+
+TEST(RealGraphs, LabelsAndSplitsAreThere) {
+  if (sharedData().empty())
+    GTEST_SKIP() << "../shared/data is not there";
+  struct Case {
+    const char *folder, *preset;
+    int64_t train, test;
+    size_t classes;
+  };
+  for (Case c : {Case{"aifb", "dgl-aifb", 140, 36, 4}, {"aifb", "", 140, 36, 4}, {"mutag", "dgl-mutag", 272, 68, 2}}) {
+    ImportOptions options;
+    options.inputs = {sharedData() + "/" + c.folder};
+    options.preset = c.preset;
+    Result<GraphFile> file = import(options);
+    ASSERT_TRUE(file) << errorOf(file);
+    EXPECT_EQ(file->tensors.find("split.train")->numElements(), c.train);
+    EXPECT_EQ(file->tensors.find("split.test")->numElements(), c.test);
+    EXPECT_EQ(file->labelNames.size(), c.classes);
+  }
+}
+
+TEST(RealGraphs, PairRatioOfFb15k237) {
+  if (sharedData().empty())
+    GTEST_SKIP() << "../shared/data is not there";
+  ImportOptions options;
+  options.inputs = {sharedData() + "/fb15k-237"};
+  Result<GraphFile> file = import(options);
+  ASSERT_TRUE(file) << errorOf(file);
+  std::set<std::pair<int64_t, int64_t>> pairs;
+  for (int64_t e = 0; e < file->graph.numEdges(); ++e)
+    pairs.emplace(file->graph.src()[e], file->graph.etype()[e]);
+  EXPECT_NEAR(static_cast<double>(pairs.size()) / static_cast<double>(file->graph.numEdges()), .261, .0005);
+}

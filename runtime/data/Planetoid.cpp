@@ -1,0 +1,236 @@
+/// Citation graphs as Planetoid publishes them: `ind.NAME.graph` and beside it features, labels and the test nodes.
+#include "runtime/base/Text.h"
+#include "runtime/data/Import.h"
+#include "runtime/data/Pickle.h"
+#include "runtime/data/Table.h"
+
+#include <algorithm>
+
+namespace hector {
+
+namespace {
+
+using Kind = PickleValue::Kind;
+
+const InputFile *findPart(const std::vector<InputFile> &files, std::string_view part) {
+  for (const InputFile &file : files)
+    if (file.base().starts_with("ind.") && file.base().ends_with("." + std::string(part)))
+      return &file;
+  return nullptr;
+}
+
+Result<Pickle> readPickle(const InputFile &file) {
+  Result<std::string> bytes = readWhole(file);
+  if (!bytes)
+    return bytes.status();
+  return parsePickle(*bytes, file.name);
+}
+
+Result<PickleArray> readArray(const InputFile &file) {
+  Result<Pickle> pickle = readPickle(file);
+  if (!pickle)
+    return pickle.status();
+  Result<PickleArray> array = pickleArray(*pickle->root, file.name);
+  if (array && array->shape.size() != 2)
+    return Status::invalid(file.name + ": has " + std::to_string(array->shape.size()) +
+                           " dimensions; expected a table of classes");
+  return array;
+}
+
+/// A sparse matrix by rows.
+struct Sparse {
+  int64_t rows = 0, columns = 0;
+  PickleArray ptr, indices, values;
+};
+
+Result<Sparse> readSparse(const InputFile &file) {
+  auto fail = [&](const std::string &what) { return Status::invalid(file.name + ": " + what); };
+  Result<Pickle> pickle = readPickle(file);
+  if (!pickle)
+    return pickle.status();
+  const PickleValue &root = *pickle->root;
+  if (root.kind != Kind::Object || root.items.size() != 3 || !root.items[0]->text.ends_with("csr_matrix"))
+    return fail("is not a sparse matrix by rows; expected scipy's csr_matrix");
+  const PickleValue &state = *root.items[2];
+  const PickleValue *shape = state.get("_shape"), *ptr = state.get("indptr"), *indices = state.get("indices"),
+                    *data = state.get("data");
+  if (!shape || !ptr || !indices || !data || shape->kind != Kind::Tuple || shape->items.size() != 2)
+    return fail("a part of the matrix is missing; expected _shape, indptr, indices and data");
+  Sparse sparse;
+  sparse.rows = shape->items[0]->number;
+  sparse.columns = shape->items[1]->number;
+  for (auto [value, array] : {std::pair(ptr, &sparse.ptr), {indices, &sparse.indices}, {data, &sparse.values}}) {
+    Result<PickleArray> read = pickleArray(*value, file.name);
+    if (!read)
+      return read.status();
+    *array = std::move(*read);
+  }
+  const auto numPtr = static_cast<int64_t>(sparse.ptr.values.size());
+  const size_t count = sparse.indices.values.size();
+  if (sparse.rows < 0 || sparse.columns < 0 || numPtr != sparse.rows + 1 || sparse.values.values.size() != count ||
+      sparse.ptr.values.front() != 0 || sparse.ptr.values.back() != static_cast<double>(count) ||
+      !std::is_sorted(sparse.ptr.values.begin(), sparse.ptr.values.end()))
+    return fail("the parts of the matrix do not fit together");
+  for (double column : sparse.indices.values)
+    if (column < 0 || column >= static_cast<double>(sparse.columns))
+      return fail("the matrix has an entry in column " + std::to_string(static_cast<int64_t>(column)) + " of " +
+                  std::to_string(sparse.columns));
+  return sparse;
+}
+
+/// The nodes that rows of `tx` and `ty` belong to.
+Result<std::vector<uint32_t>> readTestIndex(const InputFile &file, size_t numNodes) {
+  Result<SmallTable> table = readSmallTable(file, ' ');
+  if (!table)
+    return table.status();
+  std::vector<uint32_t> nodes;
+  for (size_t i = 0; i < table->rows.size(); ++i) {
+    std::optional<uint64_t> id = parseId(table->rows[i][0]);
+    if (!id || *id >= numNodes)
+      return Status::invalid(file.name + ":" + std::to_string(table->lineOf[i]) + ": found " +
+                             inTicks(table->rows[i][0]) + "; expected a node, 0 to " + std::to_string(numNodes - 1));
+    nodes.push_back(static_cast<uint32_t>(*id));
+  }
+  return nodes;
+}
+
+}  // namespace
+
+Result<Imported> importPlanetoid(const std::vector<InputFile> &files, const ImportContext &context) {
+  const InputFile *graphFile = findPart(files, "graph");
+  if (!graphFile)
+    return Status::invalid(files[0].name + ": `ind.NAME.graph` is missing; it holds the edges");
+  Result<Pickle> pickle = readPickle(*graphFile);
+  if (!pickle)
+    return pickle.status();
+  const PickleValue *dict = pickle->root;
+  if (dict->kind == Kind::Object && dict->items.size() == 3)  // a defaultdict
+    dict = dict->items[2];
+  if (dict->kind != Kind::Dict)
+    return Status::invalid(graphFile->name + ": is not a dictionary; expected one from nodes to lists of neighbours");
+  const size_t numNodes = dict->items.size() / 2;
+  auto isNode = [&](const PickleValue *v) {
+    return v->kind == Kind::Int && v->number >= 0 && static_cast<size_t>(v->number) < numNodes;
+  };
+  // Each edge both ways, once; published copies have repeated ones and loops, which all loaders drop.
+  std::vector<std::pair<uint32_t, uint32_t>> edges;
+  for (size_t i = 0; i + 1 < dict->items.size(); i += 2) {
+    const PickleValue *node = dict->items[i], *list = dict->items[i + 1];
+    if (!isNode(node) || list->kind != Kind::List)
+      return Status::invalid(graphFile->name + ": entry " + std::to_string(i / 2) +
+                             " is not a node with a list of neighbours; nodes are 0 to " +
+                             std::to_string(numNodes - 1));
+    for (const PickleValue *other : list->items) {
+      if (!isNode(other))
+        return Status::invalid(graphFile->name + ": node " + std::to_string(node->number) + " has the neighbour " +
+                               std::to_string(other->number) + "; nodes are 0 to " + std::to_string(numNodes - 1));
+      if (other->number == node->number)
+        continue;
+      edges.emplace_back(node->number, other->number);
+      edges.emplace_back(other->number, node->number);
+    }
+  }
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+
+  Imported imported;
+  RawGraph &raw = imported.raw;
+  imported.inversesByDefault = false;  // edges go both ways
+  raw.nodeTypes = {"paper"};
+  raw.countOfType = {static_cast<int64_t>(numNodes)};
+  raw.edgeTypes = {{"cites", "paper", "paper"}};
+  for (auto [src, dst] : edges) {
+    raw.src.push_back(src);
+    raw.dst.push_back(dst);
+  }
+  raw.type.resize(edges.size());
+
+  std::vector<uint32_t> test;
+  if (const InputFile *file = findPart(files, "test.index")) {
+    Result<std::vector<uint32_t>> nodes = readTestIndex(*file, numNodes);
+    if (!nodes)
+      return nodes.status();
+    test = std::move(*nodes);
+  }
+  // Rows of `all…` belong to the first nodes, those of `t…` to the test nodes.
+  auto rowsFit = [&](const InputFile &file, int64_t rows, bool isTest) {
+    const auto most = static_cast<int64_t>(isTest ? test.size() : numNodes);
+    return rows <= most && (!isTest || rows == most)
+               ? Status::ok()
+               : Status::invalid(file.name + ": has " + std::to_string(rows) + " rows for " + std::to_string(most) +
+                                 (isTest ? " test nodes" : " nodes"));
+  };
+  const InputFile *allX = findPart(files, "allx"), *testX = findPart(files, "tx");
+  if (allX && testX && context.options.features) {
+    int64_t width = -1;
+    for (bool isTest : {false, true}) {
+      const InputFile &file = isTest ? *testX : *allX;
+      Result<Sparse> sparse = readSparse(file);
+      if (!sparse)
+        return sparse.status();
+      if (Status status = rowsFit(file, sparse->rows, isTest); !status.isOk())
+        return status;
+      if (width < 0) {
+        width = sparse->columns;
+        constexpr size_t kMaxValues = size_t{1} << 34;
+        if (static_cast<size_t>(width) > kMaxValues / std::max<size_t>(numNodes, 1))
+          return Status::invalid(file.name + ": has " + std::to_string(width) + " columns for " +
+                                 std::to_string(numNodes) + " nodes, more than is supported");
+        raw.features = {{width, std::vector<float>(numNodes * static_cast<size_t>(width))}};
+      }
+      if (sparse->columns != width)
+        return Status::invalid(file.name + ": has " + std::to_string(sparse->columns) + " columns, but " + allX->name +
+                               " has " + std::to_string(width));
+      for (int64_t r = 0; r < sparse->rows; ++r) {
+        const auto row = static_cast<size_t>(r);
+        const size_t node = isTest ? test[row] : row;
+        for (auto k = static_cast<size_t>(sparse->ptr.values[row]);
+             k < static_cast<size_t>(sparse->ptr.values[row + 1]); ++k)
+          raw.features[0].values[node * static_cast<size_t>(width) + static_cast<size_t>(sparse->indices.values[k])] =
+              static_cast<float>(sparse->values.values[k]);
+      }
+    }
+  } else if (context.options.features) {
+    context.report.notes.push_back("features (allx, tx) are not there; the graph has none");
+  }
+
+  // The usual splits: the rows of `y` train, the next 500 nodes validate, the test nodes test.
+  constexpr size_t kNumValid = 500;
+  const InputFile *allY = findPart(files, "ally"), *testY = findPart(files, "ty"), *trainY = findPart(files, "y");
+  if (allY && testY && trainY) {
+    Result<PickleArray> train = readArray(*trainY);
+    if (!train)
+      return train.status();
+    const auto numTrain = static_cast<size_t>(train->shape[0]);
+    std::vector<bool> labelled(numNodes);
+    for (bool isTest : {false, true}) {
+      const InputFile &file = isTest ? *testY : *allY;
+      Result<PickleArray> classes = readArray(file);
+      if (!classes)
+        return classes.status();
+      if (Status status = rowsFit(file, classes->shape[0], isTest); !status.isOk())
+        return status;
+      const auto width = static_cast<size_t>(classes->shape[1]);
+      while (raw.labelNames.size() < width)
+        raw.labelNames.push_back(std::to_string(raw.labelNames.size()));
+      for (size_t r = 0; r < static_cast<size_t>(classes->shape[0]); ++r) {
+        const auto *row = classes->values.data() + r * width;
+        const auto *one = std::find(row, row + width, 1.0);
+        const size_t node = isTest ? test[r] : r;
+        if (one == row + width || labelled[node])
+          continue;  // a row without a class: a node that was never labelled
+        labelled[node] = true;
+        Split split = isTest                        ? Split::Test
+                      : node < numTrain             ? Split::Train
+                      : node < numTrain + kNumValid ? Split::Valid
+                                                    : Split::None;
+        raw.labels.push_back({static_cast<uint32_t>(node), one - row, split});
+      }
+    }
+  }
+  context.report.format = "Planetoid";
+  context.report.items = static_cast<int64_t>(edges.size());
+  return imported;
+}
+
+}  // namespace hector

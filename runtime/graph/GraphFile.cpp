@@ -1,0 +1,429 @@
+#include "runtime/graph/GraphFile.h"
+
+#include "runtime/base/Text.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <set>
+
+namespace hector {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kFormat = "graph/1";
+
+std::string count(int64_t n, std::string_view what) {
+  return std::to_string(n) + " " + std::string(what) + (n == 1 ? "" : "s");
+}
+
+/// The JSON text of a metadata entry as an array; a message where it is none.
+Result<Json> arrayOf(const TensorFile &tensors, const std::string &key) {
+  auto it = tensors.metadata.find(key);
+  if (it == tensors.metadata.end())
+    return Json();
+  Json value = Json::parse(it->second, nullptr, /*allow_exceptions=*/false);
+  if (!value.is_array())
+    return Status::invalid("the metadata `" + key + "` is " + inTicks(it->second) + "; expected a JSON array");
+  return value;
+}
+
+Result<std::vector<std::string>> namesOf(const TensorFile &tensors, const std::string &key) {
+  Result<Json> array = arrayOf(tensors, key);
+  if (!array)
+    return array.status();
+  std::vector<std::string> names;
+  for (const Json &item : *array) {
+    if (!item.is_string())
+      return Status::invalid("entry " + std::to_string(names.size()) + " of the metadata `" + key + "` is " +
+                             inTicks(item.dump(-1, ' ', true, Json::error_handler_t::replace)) + "; expected a name");
+    names.push_back(item.get<std::string>());
+  }
+  return names;
+}
+
+Result<std::vector<EdgeType>> edgeTypesOf(const TensorFile &tensors) {
+  Result<Json> array = arrayOf(tensors, "edge_types");
+  if (!array)
+    return array.status();
+  std::vector<EdgeType> types;
+  for (const Json &item : *array) {
+    auto fail = [&](const std::string &expected) {
+      return Status::invalid("entry " + std::to_string(types.size()) + " of the metadata `edge_types` is " +
+                             inTicks(item.dump(-1, ' ', true, Json::error_handler_t::replace)) + "; expected " +
+                             expected);
+    };
+    EdgeType type;
+    if (item.is_string()) {
+      type.name = item.get<std::string>();
+    } else if (item.is_object()) {
+      for (const auto &[key, value] : item.items()) {
+        if ((key == "name" || key == "src" || key == "dst") && !value.is_string())
+          return fail("text for `" + key + "`");
+        if (key == "name")
+          type.name = value.get<std::string>();
+        else if (key == "src")
+          type.src = value.get<std::string>();
+        else if (key == "dst")
+          type.dst = value.get<std::string>();
+        else if (key == "inverse_of") {
+          if (!value.is_number_unsigned() || value.get<uint64_t>() >= array->size())
+            return fail("`inverse_of` to be the number of another edge type, 0 to " +
+                        std::to_string(array->size() - 1));
+          type.inverseOf = value.get<int64_t>();
+        }
+      }
+      if (!item.contains("name"))
+        return fail("a `name`");
+    } else {
+      return fail("a name, or {\"name\", \"src\", \"dst\"}");
+    }
+    types.push_back(std::move(type));
+  }
+  return types;
+}
+
+/// Gathers messages up to a limit.
+class Findings {
+public:
+  explicit Findings(size_t limit) : limit(limit) {}
+  bool full() const { return messages.size() >= limit; }
+  void add(std::string message) {
+    if (!full())
+      messages.push_back(std::move(message));
+  }
+  std::vector<std::string> take() && { return std::move(messages); }
+
+private:
+  size_t limit;
+  std::vector<std::string> messages;
+};
+
+/// A tensor of ids with one dimension; null, with a finding, where it is something else or absent.
+const Tensor *idTensor(const TensorFile &tensors, const std::string &name, Findings &findings) {
+  const Tensor *tensor = tensors.find(name);
+  if (!tensor)
+    return nullptr;
+  if (tensor->dtype != DType::I64 && tensor->dtype != DType::I32) {
+    findings.add(name + " holds " + std::string(hector::name(tensor->dtype)) + "; ids are stored as I64 or I32");
+    return nullptr;
+  }
+  if (tensor->shape.size() != 1) {
+    findings.add(name + " has shape " + formatShape(tensor->shape) + "; it must have one dimension");
+    return nullptr;
+  }
+  return tensor;
+}
+
+/// Reports ids out of range and ids that occur twice. Returns whether there are none.
+bool checkIds(const Tensor &ids, const std::string &name, int64_t numNodes, Findings &findings) {
+  std::vector<int64_t> sorted;
+  for (int64_t i = 0; i < ids.numElements(); ++i) {
+    int64_t id = ids.intAt(i);
+    if (id < 0 || id >= numNodes) {
+      findings.add(name + "[" + std::to_string(i) + "] is " + std::to_string(id) + "; " +
+                   (numNodes == 0 ? "the graph has no nodes" : "node ids are 0 to " + std::to_string(numNodes - 1)));
+      return false;
+    }
+    sorted.push_back(id);
+  }
+  std::sort(sorted.begin(), sorted.end());
+  auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end())
+    findings.add(name + " has node " + std::to_string(*twice) + " twice; expected each node once");
+  return twice == sorted.end();
+}
+
+void checkLabels(const TensorFile &tensors, int64_t numNodes, size_t numClasses, Findings &findings) {
+  const Tensor *label = tensors.find("label");
+  const Tensor *node = idTensor(tensors, "label.node", findings);
+  std::vector<int64_t> labelled;
+  if (label) {
+    const bool sound = label->dtype == DType::I64 && label->shape.size() == 1;
+    if (!sound)
+      findings.add("label holds " + std::string(name(label->dtype)) + " of shape " + formatShape(label->shape) +
+                   "; expected I64 with one dimension");
+    if (!tensors.find("label.node"))
+      findings.add("label has " + std::to_string(label->numElements()) + " entries" +
+                   ", but label.node is missing; it says which nodes they belong to");
+    if (sound && node && node->numElements() != label->numElements())
+      findings.add("label has " + std::to_string(label->numElements()) + " entries, but label.node has " +
+                   std::to_string(node->numElements()) + "; each needs one for every labelled node");
+    for (int64_t i = 0; sound && i < label->numElements(); ++i)
+      if (int64_t value = label->intAt(i); value < 0 || (numClasses > 0 && value >= static_cast<int64_t>(numClasses))) {
+        findings.add("label[" + std::to_string(i) + "] is " + std::to_string(value) + "; " +
+                     (numClasses > 0 ? "labels are 0 to " + std::to_string(numClasses - 1) : "labels start at 0"));
+        break;
+      }
+  } else if (tensors.find("label.node")) {
+    findings.add("label.node is there, but label is missing; it holds their labels");
+  }
+  if (node && checkIds(*node, "label.node", numNodes, findings))
+    for (int64_t i = 0; i < node->numElements(); ++i)
+      labelled.push_back(node->intAt(i));
+  std::sort(labelled.begin(), labelled.end());
+
+  std::vector<std::pair<int64_t, std::string>> seen;  // node, split
+  for (const std::string split : {"split.train", "split.valid", "split.test"}) {
+    const Tensor *ids = idTensor(tensors, split, findings);
+    if (!ids || !checkIds(*ids, split, numNodes, findings))
+      continue;
+    for (int64_t i = 0; i < ids->numElements(); ++i) {
+      int64_t id = ids->intAt(i);
+      if (node && !std::binary_search(labelled.begin(), labelled.end(), id)) {
+        findings.add(split + "[" + std::to_string(i) + "] is node " + std::to_string(id) +
+                     ", which has no label; expected nodes of label.node");
+        break;
+      }
+      seen.emplace_back(id, split);
+    }
+  }
+  std::sort(seen.begin(), seen.end());
+  for (size_t i = 1; i < seen.size(); ++i)
+    if (seen[i].first == seen[i - 1].first) {
+      findings.add("node " + std::to_string(seen[i].first) + " is in " + seen[i - 1].second + " and in " +
+                   seen[i].second + "; expected it in one of them");
+      break;
+    }
+}
+
+void checkNames(const TensorFile &tensors, int64_t numNodes, bool deep, Findings &findings) {
+  const Tensor *bytes = tensors.find("names.bytes");
+  const Tensor *offsets = idTensor(tensors, "names.offsets", findings);
+  if (!bytes && !tensors.find("names.offsets"))
+    return;
+  if (!bytes || !tensors.find("names.offsets")) {
+    findings.add(std::string(bytes ? "names.offsets" : "names.bytes") + " is missing, but " +
+                 (bytes ? "names.bytes" : "names.offsets") + " is there; names need both");
+    return;
+  }
+  if (bytes->dtype != DType::U8 || bytes->shape.size() != 1)
+    return findings.add("names.bytes holds " + std::string(name(bytes->dtype)) + " of shape " +
+                        formatShape(bytes->shape) + "; expected U8 with one dimension");
+  if (!offsets)
+    return;
+  if (offsets->numElements() != numNodes + 1)
+    return findings.add("names.offsets has " + std::to_string(offsets->numElements()) + " entries; " +
+                        count(numNodes, "node") + " need " + std::to_string(numNodes + 1));
+  int64_t last = 0;
+  for (int64_t i = 0; i <= numNodes; ++i) {
+    int64_t offset = offsets->intAt(i);
+    if (offset < last || offset > bytes->numElements() || (i == 0 && offset != 0))
+      return findings.add(
+          "names.offsets[" + std::to_string(i) + "] is " + std::to_string(offset) + "; expected " +
+          (i == 0 ? "0" : "a number from " + std::to_string(last) + " to " + std::to_string(bytes->numElements())));
+    last = offset;
+  }
+  if (last != bytes->numElements())
+    return findings.add("names.offsets ends at " + std::to_string(last) + ", but names.bytes has " +
+                        std::to_string(bytes->numElements()) + " bytes; expected them to agree");
+  if (!deep)
+    return;
+  const char *text = reinterpret_cast<const char *>(bytes->bytes);
+  for (int64_t i = 0; i < numNodes; ++i) {
+    std::string_view name(text + offsets->intAt(i), static_cast<size_t>(offsets->intAt(i + 1) - offsets->intAt(i)));
+    if (validUtf8Prefix(name) != name.size())
+      return findings.add("the name of node " + std::to_string(i) + " is " + inTicks(name) + "; expected UTF-8");
+  }
+}
+
+void checkFeatures(const TensorFile &tensors, const Graph &graph, const std::vector<std::string> &nodeTypes, bool deep,
+                   Findings &findings) {
+  for (const auto &[name, tensor] : tensors.tensors) {
+    int64_t rows;
+    if (name == "x") {
+      rows = graph.numNodes();
+    } else if (name.starts_with("feat.")) {
+      auto type = std::find(nodeTypes.begin(), nodeTypes.end(), name.substr(5));
+      if (type == nodeTypes.end()) {
+        findings.add(name + " is for a node type that the graph does not have; expected one of node_types");
+        continue;
+      }
+      auto ptr = graph.ntypePtr().subspan(static_cast<size_t>(type - nodeTypes.begin()));
+      rows = ptr[1] - ptr[0];
+    } else {
+      continue;
+    }
+    if (!isFloat(tensor.dtype) || tensor.shape.size() != 2 || tensor.shape[0] != rows) {
+      findings.add(name + " holds " + std::string(hector::name(tensor.dtype)) + " of shape " +
+                   formatShape(tensor.shape) + "; expected floats with " + count(rows, "row") + " and two dimensions");
+      continue;
+    }
+    if (!deep || tensor.dtype != DType::F32)
+      continue;
+    for (int64_t i = 0; i < tensor.numElements(); ++i) {
+      float value;
+      std::memcpy(&value, tensor.bytes + i * sizeof(float), sizeof(float));
+      if (!std::isfinite(value)) {
+        findings.add(name + " has " + (std::isnan(value) ? "a NaN" : "an infinity") + " in row " +
+                     std::to_string(i / tensor.shape[1]) + ", column " + std::to_string(i % tensor.shape[1]) +
+                     "; expected numbers");
+        break;
+      }
+    }
+  }
+}
+
+/// The edges of each relation join the node types that its description names.
+void checkEnds(const Graph &graph, const std::vector<std::string> &nodeTypes, const std::vector<EdgeType> &edgeTypes,
+               Findings &findings) {
+  for (size_t r = 0; r < edgeTypes.size(); ++r) {
+    const EdgeType &type = edgeTypes[r];
+    const std::string what = "edge type " + std::to_string(r) + " " + inTicks(type.name);
+    for (bool atSource : {true, false}) {
+      const std::string &end = atSource ? type.src : type.dst;
+      if (end.empty())
+        continue;
+      auto it = std::find(nodeTypes.begin(), nodeTypes.end(), end);
+      const char *word = atSource ? "sources" : "destinations";
+      if (it == nodeTypes.end()) {
+        findings.add(what + " has " + word + " of type " + inTicks(end) + ", which is none of node_types");
+        continue;
+      }
+      auto ptr = graph.ntypePtr().subspan(static_cast<size_t>(it - nodeTypes.begin()));
+      const IdArray &ids = atSource ? graph.src() : graph.dst();
+      for (int64_t e = graph.etypePtr()[r]; e < graph.etypePtr()[r + 1]; ++e)
+        if (ids[e] < ptr[0] || ids[e] >= ptr[1]) {
+          findings.add(what + " has " + word + " of type " + inTicks(end) + ", which are nodes " +
+                       std::to_string(ptr[0]) + " to " + std::to_string(ptr[1] - 1) + ", but edge " +
+                       std::to_string(e) + " has node " + std::to_string(ids[e]));
+          break;
+        }
+    }
+    if (type.inverseOf >= 0) {
+      auto size = [&](size_t k) { return graph.etypePtr()[k + 1] - graph.etypePtr()[k]; };
+      auto other = static_cast<size_t>(type.inverseOf);
+      if (size(r) != size(other))
+        findings.add(what + " has " + count(size(r), "edge") + ", but edge type " + std::to_string(other) + " " +
+                     inTicks(edgeTypes[other].name) + ", of which it is the inverse, has " +
+                     std::to_string(size(other)));
+    }
+    if (findings.full())
+      return;
+  }
+}
+
+struct Described {
+  GraphContents contents;
+  std::optional<Graph> graph;
+};
+
+/// Reads the whole of it; `deep` also looks at every name and every feature.
+Described describe(const TensorFile &tensors, bool deep, Findings &findings) {
+  Described out;
+  GraphContents &contents = out.contents;
+  if (auto it = tensors.metadata.find("hector.format"); it != tensors.metadata.end() && it->second != kFormat)
+    findings.add("the metadata `hector.format` is " + inTicks(it->second) + "; this version reads `graph/1`");
+  auto keep = [&](auto result, auto &field) {
+    if (result)
+      field = std::move(*result);
+    else
+      findings.add(result.status().message());
+  };
+  keep(namesOf(tensors, "node_types"), contents.nodeTypes);
+  keep(namesOf(tensors, "label_names"), contents.labelNames);
+  keep(edgeTypesOf(tensors), contents.edgeTypes);
+  if (auto it = tensors.metadata.find("source"); it != tensors.metadata.end())
+    contents.source = it->second;
+
+  const bool hasEdgeTypes = tensors.metadata.contains("edge_types");
+  Result<Graph> graph =
+      Graph::fromTensors(tensors, hasEdgeTypes ? static_cast<int64_t>(contents.edgeTypes.size()) : -1);
+  if (!graph) {
+    findings.add(graph.status().message());
+    return out;
+  }
+  if (!tensors.metadata.contains("node_types"))
+    for (int64_t t = 0; t < graph->numNodeTypes() && t < 100'000; ++t)
+      contents.nodeTypes.push_back(graph->numNodeTypes() == 1 ? "node" : "node" + std::to_string(t));
+  if (!hasEdgeTypes)
+    for (int64_t r = 0; r < graph->numRelations(); ++r)
+      contents.edgeTypes.push_back({.name = "relation" + std::to_string(r), .src = "", .dst = ""});
+  if (static_cast<int64_t>(contents.nodeTypes.size()) != graph->numNodeTypes()) {
+    findings.add("the metadata `node_types` has " + count(static_cast<int64_t>(contents.nodeTypes.size()), "name") +
+                 ", but graph.ntype_ptr has " + count(graph->numNodeTypes(), "type") + "; expected as many");
+    return out;
+  }
+  std::set<std::string> distinct(contents.nodeTypes.begin(), contents.nodeTypes.end());
+  if (distinct.size() != contents.nodeTypes.size())
+    findings.add("the metadata `node_types` has a name twice; expected different names");
+  checkEnds(*graph, contents.nodeTypes, contents.edgeTypes, findings);
+  checkNames(tensors, graph->numNodes(), deep, findings);
+  checkFeatures(tensors, *graph, contents.nodeTypes, deep, findings);
+  checkLabels(tensors, graph->numNodes(), contents.labelNames.size(), findings);
+  if (const Tensor *split = tensors.find("edge.split");
+      split && (split->dtype != DType::U8 || split->shape != std::vector<int64_t>{graph->numEdges()}))
+    findings.add("edge.split holds " + std::string(name(split->dtype)) + " of shape " + formatShape(split->shape) +
+                 "; expected U8 of shape [" + std::to_string(graph->numEdges()) + "]");
+  out.graph = std::move(*graph);
+  return out;
+}
+
+std::string dump(const Json &json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string_view GraphContents::nodeName(int64_t node) const {
+  const Tensor *offsets = tensors.find("names.offsets");
+  const Tensor *bytes = tensors.find("names.bytes");
+  if (!offsets || !bytes || node < 0 || node + 1 >= offsets->numElements())
+    return {};
+  int64_t begin = offsets->intAt(node), end = offsets->intAt(node + 1);
+  if (begin < 0 || begin > end || end > bytes->numElements())
+    return {};
+  return {reinterpret_cast<const char *>(bytes->bytes) + begin, static_cast<size_t>(end - begin)};
+}
+
+Result<GraphFile> graphFromTensors(TensorFile tensors, const std::string &name) {
+  Findings findings(1);
+  Described described = describe(tensors, /*deep=*/false, findings);
+  if (findings.full())
+    return Status::invalid(name + ": " + std::move(findings).take().front());
+  described.contents.tensors = std::move(tensors);
+  return GraphFile(std::move(described.contents), std::move(*described.graph));
+}
+
+Result<GraphFile> loadGraphFile(const std::string &path) {
+  Result<TensorFile> tensors = readSafetensors(path);
+  if (!tensors)
+    return tensors.status();
+  return graphFromTensors(std::move(*tensors), path);
+}
+
+Status saveGraphFile(const std::string &path, GraphContents contents) {
+  Json edgeTypes = Json::array();
+  for (const EdgeType &type : contents.edgeTypes) {
+    Json item = {{"name", type.name}};
+    if (!type.src.empty())
+      item["src"] = type.src;
+    if (!type.dst.empty())
+      item["dst"] = type.dst;
+    if (type.inverseOf >= 0)
+      item["inverse_of"] = type.inverseOf;
+    edgeTypes.push_back(std::move(item));
+  }
+  auto &metadata = contents.tensors.metadata;
+  metadata["hector.format"] = kFormat;
+  metadata["node_types"] = dump(Json(contents.nodeTypes));
+  metadata["edge_types"] = dump(edgeTypes);
+  if (!contents.labelNames.empty())
+    metadata["label_names"] = dump(Json(contents.labelNames));
+  if (!contents.source.empty())
+    metadata["source"] = contents.source;
+  return writeSafetensors(path, contents.tensors);
+}
+
+std::vector<std::string> checkGraph(const TensorFile &tensors, size_t limit) {
+  Findings findings(limit);
+  describe(tensors, /*deep=*/true, findings);
+  return std::move(findings).take();
+}
+
+}  // namespace hector

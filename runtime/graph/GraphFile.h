@@ -1,0 +1,62 @@
+/// A graph and what belongs to it (names, types, features, labels, splits) as one safetensors file.
+///
+/// Tensors: `graph.src`, `graph.dst`, `graph.etype` (I32 where ids fit, else I64; edges sorted by type) and
+/// `graph.ntype_ptr` (I64); `names.bytes` (U8) and `names.offsets` (I64, nodes + 1): the nodes' names, UTF-8, one after
+/// the other; `feat.TYPE` (F32, a row for each node of that type) and `x` (F32, a row for each node) where all types
+/// share one width; `label` (I64) and `label.node` (I64, node ids): the labelled nodes; `split.train`, `split.valid`,
+/// `split.test` (I64, node ids); `edge.split` (U8: 0 train, 1 valid, 2 test), one an edge. All but the first two are
+/// optional. Metadata: `hector.format` is "graph/1"; `node_types`, `edge_types` and `label_names` are JSON arrays;
+/// `source` says where the graph came from.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/graph/Graph.h"
+#include "runtime/storage/Safetensors.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hector {
+
+/// A relation: its name, and the names of the node types it joins (empty where it joins several).
+struct EdgeType {
+  std::string name;
+  std::string src;
+  std::string dst;
+  int64_t inverseOf = -1;  // the relation that this one turns round; -1: none
+
+  bool operator==(const EdgeType &) const = default;
+};
+
+/// Everything a graph file holds but the graph's derived forms. Copies share the tensors' bytes.
+struct GraphContents {
+  TensorFile tensors;  // metadata other than the fields below is kept
+  std::vector<std::string> nodeTypes;
+  std::vector<EdgeType> edgeTypes;
+  std::vector<std::string> labelNames;
+  std::string source;
+
+  bool hasNames() const { return tensors.find("names.offsets") != nullptr; }
+  /// The name of a node, empty where the file has none. The view lives as long as the contents.
+  std::string_view nodeName(int64_t node) const;
+};
+
+struct GraphFile : GraphContents {
+  GraphFile(GraphContents contents, Graph graph) : GraphContents(std::move(contents)), graph(std::move(graph)) {}
+  Graph graph;
+};
+
+/// Maps a file and checks all that `checkGraph` checks but the contents of features and names.
+/// Files without types in their metadata get "node" or "node0", "node1" … and "relation0" …
+Result<GraphFile> loadGraphFile(const std::string &path);
+/// The same on tensors already read; `name` is what messages call them.
+Result<GraphFile> graphFromTensors(TensorFile tensors, const std::string &name);
+
+/// Writes atomically. The metadata is made from the fields.
+Status saveGraphFile(const std::string &path, GraphContents contents);
+
+/// Everything that is wrong with a graph file, one message each, at most `limit` of them; empty where it is sound.
+std::vector<std::string> checkGraph(const TensorFile &tensors, size_t limit = 20);
+
+}  // namespace hector

@@ -1,0 +1,255 @@
+#include "runtime/graph/GraphFile.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+
+using namespace hector;
+
+namespace {
+
+using Ids = std::vector<int64_t>;
+
+Tensor ids(const Ids &values) {
+  return Tensor::fromInt64({static_cast<int64_t>(values.size())}, values);
+}
+
+Tensor bytes(std::string_view text) {
+  Ids codes;
+  for (char c : text)
+    codes.push_back(static_cast<unsigned char>(c));
+  return Tensor::fromInt64({static_cast<int64_t>(text.size())}, codes, DType::U8);
+}
+
+/// Two authors (0, 1) and a paper (2) that both wrote.
+GraphContents example() {
+  GraphContents contents;
+  contents.nodeTypes = {"author", "paper"};
+  contents.edgeTypes = {{"writes", "author", "paper"}, {"rev-writes", "paper", "author", 0}};
+  contents.labelNames = {"x", "y"};
+  contents.source = "a test";
+  auto &tensors = contents.tensors.tensors;
+  tensors["graph.src"] = ids({0, 1, 2, 2});
+  tensors["graph.dst"] = ids({2, 2, 0, 1});
+  tensors["graph.etype"] = ids({0, 0, 1, 1});
+  tensors["graph.ntype_ptr"] = ids({0, 2, 3});
+  tensors["names.bytes"] = bytes("annbobp");
+  tensors["names.offsets"] = ids({0, 3, 6, 7});
+  tensors["feat.author"] = Tensor::fromDoubles({2, 1}, std::vector<double>{1, 2}, DType::F32);
+  tensors["label"] = ids({1, 0});
+  tensors["label.node"] = ids({0, 1});
+  tensors["split.train"] = ids({0});
+  tensors["split.test"] = ids({1});
+  return contents;
+}
+
+class TemporaryFile {
+public:
+  TemporaryFile() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "hector-graph-XXXXXX").string();
+    folder = mkdtemp(pattern.data());
+    path = folder + "/g.safetensors";
+  }
+  ~TemporaryFile() { std::filesystem::remove_all(folder); }
+  std::string folder, path;
+};
+
+/// What is wrong with the example once `change` was made to it.
+std::vector<std::string> findings(const std::function<void(TensorFile &)> &change) {
+  TemporaryFile file;
+  EXPECT_TRUE(saveGraphFile(file.path, example()).isOk());
+  Result<TensorFile> tensors = readSafetensors(file.path);
+  EXPECT_TRUE(tensors);
+  change(*tensors);
+  return checkGraph(*tensors);
+}
+
+void expectEqual(const TensorFile &a, const TensorFile &b) {
+  ASSERT_EQ(a.tensors.size(), b.tensors.size());
+  for (const auto &[name, tensor] : a.tensors) {
+    const Tensor *other = b.find(name);
+    ASSERT_TRUE(other) << name;
+    EXPECT_EQ(other->dtype, tensor.dtype) << name;
+    EXPECT_EQ(other->shape, tensor.shape) << name;
+    EXPECT_TRUE(tensor.numBytes() == 0 || std::memcmp(other->bytes, tensor.bytes, tensor.numBytes()) == 0) << name;
+  }
+}
+
+using Texts = std::vector<std::string>;
+
+}  // namespace
+
+TEST(GraphFileTest, WhatIsWrittenIsReadEqual) {
+  TemporaryFile file;
+  GraphContents contents = example();
+  ASSERT_TRUE(saveGraphFile(file.path, contents).isOk());
+  Result<GraphFile> read = loadGraphFile(file.path);
+  ASSERT_TRUE(read) << read.status().message();
+  EXPECT_EQ(read->nodeTypes, contents.nodeTypes);
+  EXPECT_EQ(read->edgeTypes, contents.edgeTypes);
+  EXPECT_EQ(read->labelNames, contents.labelNames);
+  EXPECT_EQ(read->source, "a test");
+  EXPECT_EQ(read->nodeName(1), "bob");
+  EXPECT_EQ(read->nodeName(3), "");
+  EXPECT_EQ(read->graph.numRelations(), 2);
+  expectEqual(read->tensors, contents.tensors);
+}
+
+TEST(GraphFileTest, TypesWithoutNodesAndRelationsWithoutEdgesAreKept) {
+  GraphContents contents = example();
+  contents.nodeTypes.push_back("none");
+  contents.edgeTypes.push_back({"never", "none", "none"});
+  contents.tensors.tensors["graph.ntype_ptr"] = ids({0, 2, 3, 3});
+  TemporaryFile file;
+  ASSERT_TRUE(saveGraphFile(file.path, contents).isOk());
+  Result<GraphFile> read = loadGraphFile(file.path);
+  ASSERT_TRUE(read) << read.status().message();
+  EXPECT_EQ(read->graph.numNodeTypes(), 3);
+  EXPECT_EQ(read->graph.numRelations(), 3);
+}
+
+TEST(GraphFileTest, FilesWithoutTypesGetNames) {
+  GraphContents contents = example();
+  TemporaryFile file;
+  TensorFile plain;
+  for (const char *name : {"graph.src", "graph.dst", "graph.etype", "graph.ntype_ptr"})
+    plain.tensors[name] = contents.tensors.tensors[name];
+  ASSERT_TRUE(writeSafetensors(file.path, plain).isOk());
+  Result<GraphFile> read = loadGraphFile(file.path);
+  ASSERT_TRUE(read) << read.status().message();
+  EXPECT_EQ(read->nodeTypes, (Texts{"node0", "node1"}));
+  EXPECT_EQ(read->edgeTypes.at(1).name, "relation1");
+}
+
+TEST(GraphFileTest, WideIdsOfManyEdgesAndNodes) {
+  // 2^33 nodes cannot be had on disk, but a graph file can name them.
+  TemporaryFile file;
+  GraphContents contents;
+  contents.nodeTypes = {"node"};
+  contents.edgeTypes = {{"edge", "node", "node"}};
+  contents.tensors.tensors["graph.src"] = ids({(int64_t{1} << 33) - 1});
+  contents.tensors.tensors["graph.dst"] = ids({int64_t{1} << 31});
+  contents.tensors.tensors["graph.etype"] = ids({0});
+  contents.tensors.tensors["graph.ntype_ptr"] = ids({0, int64_t{1} << 33});
+  ASSERT_TRUE(saveGraphFile(file.path, contents).isOk());
+  Result<GraphFile> read = loadGraphFile(file.path);
+  ASSERT_TRUE(read) << read.status().message();
+  EXPECT_TRUE(read->graph.src().isWide());
+  EXPECT_EQ(read->graph.src()[0], (int64_t{1} << 33) - 1);
+}
+
+TEST(GraphFileTest, GoldenCasesRoundTrip) {
+  const std::string folder = std::string(HECTOR_SOURCE_DIR) + "/../shared/golden";
+  if (!std::filesystem::is_directory(folder))
+    GTEST_SKIP() << "../shared/golden is not there";
+  for (const auto &entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".safetensors")
+      continue;
+    Result<GraphFile> golden = loadGraphFile(entry.path().string());
+    ASSERT_TRUE(golden) << golden.status().message();
+    TemporaryFile file;
+    ASSERT_TRUE(saveGraphFile(file.path, *golden).isOk());
+    Result<GraphFile> read = loadGraphFile(file.path);
+    ASSERT_TRUE(read) << read.status().message();
+    expectEqual(golden->tensors, read->tensors);
+  }
+}
+
+// What `hector data check` finds.
+
+TEST(CheckGraph, SoundFilesHaveNoFindings) {
+  EXPECT_EQ(findings([](TensorFile &) {}), Texts{});
+}
+
+TEST(CheckGraph, Ids) {
+  EXPECT_EQ(findings([](TensorFile &f) { f.tensors["graph.src"] = ids({0, 7, 2, 2}); }),
+            Texts{"graph.src[1] is 7; node ids are 0 to 2"});
+}
+
+TEST(CheckGraph, TypesThatDoNotFit) {
+  EXPECT_EQ(findings([](TensorFile &f) { f.metadata["node_types"] = R"(["author"])"; }),
+            Texts{"the metadata `node_types` has 1 name, but graph.ntype_ptr has 2 types; expected as many"});
+  EXPECT_EQ(findings([](TensorFile &f) { f.metadata["node_types"] = "author"; }).front(),
+            "the metadata `node_types` is `author`; expected a JSON array");
+  EXPECT_EQ(findings([](TensorFile &f) { f.tensors["graph.src"] = ids({0, 2, 2, 2}); }),
+            Texts{"edge type 0 `writes` has sources of type `author`, which are nodes 0 to 1, but edge 1 has node 2"});
+  EXPECT_EQ(
+      findings([](TensorFile &f) { f.metadata["edge_types"] = R"(["a",{"name":"b","inverse_of":9}])"; }).front(),
+      "entry 1 of the metadata `edge_types` is `{\"inverse_of\":9,\"name\":\"b\"}`; expected `inverse_of` to be the "
+      "number of another edge type, 0 to 1");
+}
+
+TEST(CheckGraph, InversesOfOtherSizes) {
+  EXPECT_EQ(findings([](TensorFile &f) {
+              f.tensors["graph.src"] = ids({0, 1, 2});
+              f.tensors["graph.dst"] = ids({2, 2, 0});
+              f.tensors["graph.etype"] = ids({0, 0, 1});
+            }),
+            Texts{"edge type 1 `rev-writes` has 1 edge, but edge type 0 `writes`, of which it is the inverse, has 2"});
+}
+
+TEST(CheckGraph, Names) {
+  EXPECT_EQ(findings([](TensorFile &f) { f.tensors["names.offsets"] = ids({0, 3, 6}); }),
+            Texts{"names.offsets has 3 entries; 3 nodes need 4"});
+  EXPECT_EQ(findings([](TensorFile &f) { f.tensors["names.offsets"] = ids({0, 5, 4, 7}); }),
+            Texts{"names.offsets[2] is 4; expected a number from 5 to 7"});
+  EXPECT_EQ(findings([](TensorFile &f) { f.tensors.erase("names.bytes"); }),
+            Texts{"names.bytes is missing, but names.offsets is there; names need both"});
+  EXPECT_EQ(findings([](TensorFile &f) {
+              f.tensors["names.bytes"] = bytes("ann\xff"
+                                               "obp");
+            }),
+            Texts{"the name of node 1 is `\\xffob`; expected UTF-8"});
+}
+
+TEST(CheckGraph, Features) {
+  EXPECT_EQ(findings([](TensorFile &f) { f.tensors["feat.author"].shape = {1, 2}; }),
+            Texts{"feat.author holds F32 of shape [1, 2]; expected floats with 2 rows and two dimensions"});
+  EXPECT_EQ(findings([](TensorFile &f) {
+              f.tensors["feat.author"] =
+                  Tensor::fromDoubles({2, 1}, std::vector{1.0, std::numeric_limits<double>::quiet_NaN()}, DType::F32);
+            }),
+            Texts{"feat.author has a NaN in row 1, column 0; expected numbers"});
+  EXPECT_EQ(findings([](TensorFile &f) { f.tensors["feat.venue"] = f.tensors["feat.author"]; }),
+            Texts{"feat.venue is for a node type that the graph does not have; expected one of node_types"});
+}
+
+TEST(CheckGraph, Labels) {
+  EXPECT_EQ(findings([](TensorFile &f) { f.tensors["label"] = ids({1, 2}); }),
+            Texts{"label[1] is 2; labels are 0 to 1"});
+  EXPECT_EQ(findings([](TensorFile &f) { f.tensors["label"] = ids({1}); }),
+            Texts{"label has 1 entries, but label.node has 2; each needs one for every labelled node"});
+  EXPECT_EQ(findings([](TensorFile &f) { f.tensors["label.node"] = ids({0, 0}); }).front(),
+            "label.node has node 0 twice; expected each node once");
+  EXPECT_EQ(findings([](TensorFile &f) { f.tensors["label.node"] = ids({0, 9}); }).front(),
+            "label.node[1] is 9; node ids are 0 to 2");
+}
+
+TEST(CheckGraph, Splits) {
+  EXPECT_EQ(findings([](TensorFile &f) { f.tensors["split.test"] = ids({0}); }),
+            Texts{"node 0 is in split.test and in split.train; expected it in one of them"});
+  EXPECT_EQ(findings([](TensorFile &f) { f.tensors["split.valid"] = ids({2}); }),
+            Texts{"split.valid[0] is node 2, which has no label; expected nodes of label.node"});
+}
+
+TEST(CheckGraph, SeveralFindingsAreAllNamed) {
+  EXPECT_EQ(findings([](TensorFile &f) {
+              f.tensors["label"] = ids({1, 2});
+              f.tensors["split.test"] = ids({0});
+              f.metadata["hector.format"] = "graph/2";
+            }).size(),
+            3u);
+}
+
+TEST(CheckGraph, LoadingGivesTheFirstFinding) {
+  TemporaryFile file;
+  GraphContents contents = example();
+  contents.tensors.tensors["label"] = ids({1, 2});
+  ASSERT_TRUE(saveGraphFile(file.path, contents).isOk());
+  Result<GraphFile> read = loadGraphFile(file.path);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.status().message(), file.path + ": label[1] is 2; labels are 0 to 1");
+}
