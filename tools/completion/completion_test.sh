@@ -39,11 +39,11 @@ expect() {
 commands=$("$hector" --help | awk '/^[^ ]/ { keep = $0 == "Subcommands:" } keep && /^  [^ ]/ { print $1 }' | sort)
 expect "$(tr '\n' ' ' <<< "$commands" | sed 's/ *$//')" ""
 for command in $commands; do
-  options=$("$hector" $command --help | grep -oE '^  (-[a-z],)?--[a-z-]+' | tr ',' '\n' | tr -d ' ' | sort)
+  options=$("$hector" $command --help | grep -oE '^  -[^ ]+' | tr ',' '\n' | sed 's/{.*//' | tr -d ' ' | sort)
   expect "$(tr '\n' ' ' <<< "$options" | sed 's/ *$//')" "$command" -
 done
 for command in $("$hector" data --help | awk '/^[^ ]/ { keep = $0 == "Subcommands:" } keep && /^  [^ ]/ { print $1 }'); do
-  options=$("$hector" data "$command" --help | grep -oE '^  (-[a-z],)?--[a-z-]+' | tr ',' '\n' | tr -d ' ' | sort)
+  options=$("$hector" data "$command" --help | grep -oE '^  -[^ ]+' | tr ',' '\n' | sed 's/{.*//' | tr -d ' ' | sort)
   expect "$(tr '\n' ' ' <<< "$options" | sed 's/ *$//')" data "$command" -
 done
 expect "case.safetensors folder" data info ""

@@ -9,7 +9,12 @@ _hector_entry() {
     keep { print }'
 }
 
-# Prints the first words of the help entries below a heading, aliases apart: "Options:", "Subcommands:".
+# Prints all options of the help text on standard input, aliases apart; some help texts group them under headings.
+_hector_options() {
+  awk '/^  -/ { count = split($1, names, ","); for (i = 1; i <= count; ++i) { sub(/{.*/, "", names[i]); print names[i] } }'
+}
+
+# Prints the first words of the help entries below a heading: "Subcommands:".
 _hector_names() {
   awk -v heading="$1" '
     /^[^ ]/ { keep = $0 == heading }
@@ -72,7 +77,7 @@ _hector() {
   fi
 
   if [[ $current == -* ]]; then
-    COMPREPLY=($(compgen -W "$(_hector_names Options: <<< "$help")" -- "$current"))
+    COMPREPLY=($(compgen -W "$(_hector_options <<< "$help")" -- "$current"))
   elif [[ -n $isGroup ]]; then
     COMPREPLY=($(compgen -W "$(_hector_names Subcommands: <<< "$help")" -- "$current"))
   else
