@@ -293,6 +293,16 @@ private:
                            ": of which node type it is is not known; expected it in a folder named for one");
   }
 
+  /// The numbers of a file that has one row for each node of a type.
+  Result<Numbers> readRowsOf(uint32_t type, const InputFile &file) {
+    const RawGraph &raw = imported.raw;
+    Result<Numbers> numbers = readNumbers(file, context.watch);
+    if (numbers && numbers->rows != raw.countOfType[type])
+      return Status::invalid(file.name + ": has " + std::to_string(numbers->rows) + " rows for " +
+                             std::to_string(raw.countOfType[type]) + " nodes of type " + inTicks(raw.nodeTypes[type]));
+    return numbers;
+  }
+
   Status readFeatures() {
     if (!context.options.features)
       return Status::ok();
@@ -301,13 +311,9 @@ private:
       Result<uint32_t> type = typeOfFolder(*file, folder);
       if (!type)
         return type.status();
-      Result<Numbers> numbers = readNumbers(*file, context.watch);
+      Result<Numbers> numbers = readRowsOf(*type, *file);
       if (!numbers)
         return numbers.status();
-      if (numbers->rows != raw.countOfType[*type])
-        return Status::invalid(file->name + ": has " + std::to_string(numbers->rows) + " rows for " +
-                               std::to_string(raw.countOfType[*type]) + " nodes of type " +
-                               inTicks(raw.nodeTypes[*type]));
       raw.features.resize(raw.nodeTypes.size());
       raw.features[*type].width = numbers->columns;
       raw.features[*type].values.reserve(static_cast<size_t>(numbers->rows * numbers->columns));
@@ -326,13 +332,9 @@ private:
       Result<uint32_t> type = typeOfFolder(*file, folder);
       if (!type)
         return type.status();
-      Result<Numbers> numbers = readNumbers(*file, context.watch);
+      Result<Numbers> numbers = readRowsOf(*type, *file);
       if (!numbers)
         return numbers.status();
-      if (numbers->rows != raw.countOfType[*type])
-        return Status::invalid(file->name + ": has " + std::to_string(numbers->rows) + " rows for " +
-                               std::to_string(raw.countOfType[*type]) + " nodes of type " +
-                               inTicks(raw.nodeTypes[*type]));
       if (numbers->columns != 1 && numbers->rows > 0) {
         context.report.notes.push_back(file->name + " has several labels a node, which a graph file cannot hold; they "
                                                     "were left out");
