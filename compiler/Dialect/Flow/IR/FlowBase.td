@@ -83,6 +83,30 @@ def Flow_ReduceKindAttr : EnumAttr<Flow_Dialect, Flow_ReduceKind, "reduce_kind">
   let assemblyFormat = "`<` $value `>`";
 }
 
+def Flow_GraphAttr : AttrDef<Flow_Dialect, "Graph"> {
+  let mnemonic = "graph";
+  let summary = "The numbers of a graph that choices between plans rest on.";
+  let description = [{
+    Written on a function as `flow.graph`. It says how many rows each domain has and how often rows are read: entry `k`
+    of `sourceReads` is the number of nodes with 2^(k-1) to 2^k - 1 outgoing edges (entry 0: none), `destinationReads`
+    the same for incoming edges, `srcPairReads` and `dstPairReads` for the edges of a pair. `uniform` is 1 where every
+    relation joins one node type to one node type. Results never depend on it; which of two equal plans is taken does.
+    - (C1) no number is negative.
+    ```mlir
+    func.func @f() attributes {flow.graph = #flow.graph<nodes = 6, edges = 9, srcPairs = 7, dstPairs = 8,
+        relations = 2, nodeTypes = 1, uniform = 1>}
+    ```
+  }];
+  let parameters = (ins "int64_t":$nodes, "int64_t":$edges, "int64_t":$srcPairs, "int64_t":$dstPairs,
+                        "int64_t":$relations, "int64_t":$nodeTypes, "int64_t":$uniform,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$sourceReads,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$destinationReads,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$srcPairReads,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$dstPairReads);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 class Flow_Type<string name, string typeMnemonic> : TypeDef<Flow_Dialect, name> {
   let mnemonic = typeMnemonic;
 }

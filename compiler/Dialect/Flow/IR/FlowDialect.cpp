@@ -129,6 +129,22 @@ std::optional<SmallVector<int64_t>> hector::flow::commonLead(ArrayRef<int64_t> a
   return std::nullopt;
 }
 
+//===- The graph's numbers ---------------------------------------------------------------------------------------===//
+
+LogicalResult GraphAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t nodes, int64_t edges,
+                                int64_t srcPairs, int64_t dstPairs, int64_t relations, int64_t nodeTypes,
+                                int64_t uniform, DenseI64ArrayAttr sourceReads, DenseI64ArrayAttr destinationReads,
+                                DenseI64ArrayAttr srcPairReads, DenseI64ArrayAttr dstPairReads) {
+  for (int64_t number : {nodes, edges, srcPairs, dstPairs, relations, nodeTypes, uniform})
+    if (number < 0)  // (C1)
+      return emitError() << "a graph's numbers are at least 0, but one is " << number;
+  for (DenseI64ArrayAttr reads : {sourceReads, destinationReads, srcPairReads, dstPairReads})
+    for (int64_t number : reads ? reads.asArrayRef() : ArrayRef<int64_t>())
+      if (number < 0)  // (C1)
+        return emitError() << "a graph's numbers are at least 0, but one is " << number;
+  return success();
+}
+
 //===- The type --------------------------------------------------------------------------------------------------===//
 
 std::string hector::flow::formatRow(RowsType type) {

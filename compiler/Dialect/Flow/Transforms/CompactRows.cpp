@@ -1,6 +1,6 @@
 /// Computes each dense op at the coarsest domain that holds its key.
 
-#include "compiler/Analysis/Keys.h"
+#include "compiler/Analysis/Operations.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 
@@ -12,14 +12,6 @@ namespace hector::flow {
 #include "compiler/Dialect/Flow/Transforms/Passes.h.inc"
 
 namespace {
-
-/// The map `rest` with `first` then `rest` = `whole`, all starting at `from`; nothing where there is none.
-std::optional<Map> factor(Domain from, Map first, Map whole) {
-  for (unsigned i = 0; i <= getMaxEnumValForMap(); ++i)
-    if (compose(from, first, static_cast<Map>(i)) == whole)
-      return static_cast<Map>(i);
-  return std::nullopt;
-}
 
 struct CompactRowsPass : impl::CompactRowsPassBase<CompactRowsPass> {
   void runOnOperation() override {

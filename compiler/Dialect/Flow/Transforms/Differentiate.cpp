@@ -5,6 +5,7 @@
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
+#include "compiler/Dialect/Flow/Transforms/RowBuilder.h"
 
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/TypeSwitch.h>
@@ -25,19 +26,10 @@ using mlir::NamedAttribute;
 using mlir::Operation;
 using mlir::Value;
 
-/// A table read through a map, from the rows of a domain that the context gives.
-struct Read {
-  Value table;
-  Map map = Map::Self;
-
-  RowsType type() const { return mlir::cast<RowsType>(table.getType()); }
-  ArrayRef<int64_t> shape() const { return type().getShape(); }
-};
-
-class Differentiator {
+class Differentiator : RowBuilder {
 public:
   explicit Differentiator(mlir::func::FuncOp function)
-      : function(function), builder(function.getContext()), body(function.getBody().front()) {}
+      : RowBuilder(function.getContext()), function(function), body(function.getBody().front()) {}
 
   mlir::LogicalResult run(ArrayRef<std::string> wanted);
 
@@ -58,121 +50,11 @@ private:
   /// Adds `g`, rows of the op's domain, to the gradient of operand `i`: summed over repeated axes and along its map.
   void give(DenseOp op, unsigned i, Read g);
 
-  // Building ops at the domain `at`; a read's map starts there.
-  Read read(DenseOp op, unsigned i) { return {op->getOperand(i), op.getMap(i)}; }
-  Read constant(double value);
-  template <class Op>
-  Read make(ArrayRef<Read> operands, ArrayRef<int64_t> shape, ArrayRef<NamedAttribute> attributes = {},
-            mlir::Type element = {});
-  template <class Op> Read binary(Read a, Read b);
-  template <class Op> Read unary(Read a) { return make<Op>({a}, a.shape()); }
-  Read choose(Read condition, Read then, Read otherwise);
-  Read compare(Read less, Read more) { return binaryTruth<LessOp>(less, more); }
-  template <class Op> Read binaryTruth(Read a, Read b);
-  Read reshape(Read a, ArrayRef<int64_t> shape) { return make<ReshapeOp>({a}, shape); }
-  Read sumAxis(Read a, int64_t axis);
-  Read sumLead(Read a, int64_t axes);
-  Read unbroadcast(Read a, ArrayRef<int64_t> shape);
-  /// Inserts axes of size 1 so that `tail` axes stay last and `lead` come before them.
-  Read padLead(Read a, int64_t lead, ArrayRef<int64_t> tail);
-  Value materialise(Read a);
-  NamedAttribute axisAttr(int64_t axis) { return builder.getNamedAttr("axis", builder.getI64IntegerAttr(axis)); }
-
   mlir::func::FuncOp function;
-  mlir::OpBuilder builder;
   mlir::Block &body;
-  Domain at = Domain::One;  // the domain of the op being differentiated
-  mlir::Location location = mlir::UnknownLoc::get(function.getContext());
-  mlir::Type element;
   llvm::DenseSet<Value> active;
   llvm::DenseMap<Value, SmallVector<Read>> gradients;
 };
-
-//===- Building --------------------------------------------------------------------------------------------------===//
-
-Read Differentiator::constant(double value) {
-  auto type = RowsType::get(builder.getContext(), Domain::One, {}, element, Residency::Device);
-  Value table = builder.create<ConstantOp>(location, type, builder.getF64FloatAttr(value));
-  return {table, at == Domain::One ? Map::Self : Map::One};
-}
-
-template <class Op>
-Read Differentiator::make(ArrayRef<Read> operands, ArrayRef<int64_t> shape, ArrayRef<NamedAttribute> attributes,
-                          mlir::Type elementType) {
-  mlir::OperationState state(location, Op::getOperationName());
-  SmallVector<mlir::Attribute> maps;
-  for (const Read &operand : operands) {
-    state.addOperands(operand.table);
-    maps.push_back(MapAttr::get(builder.getContext(), operand.map));
-  }
-  state.addTypes(
-      RowsType::get(builder.getContext(), at, shape, elementType ? elementType : element, Residency::Device));
-  state.addAttributes(attributes);
-  state.addAttribute("maps", builder.getArrayAttr(maps));
-  Operation *op = builder.create(state);
-  SmallVector<Value> folded;
-  if (mlir::succeeded(builder.tryFold(op, folded)) && !folded.empty()) {  // empty: changed in place
-    op->erase();
-    return {folded[0], Map::Self};
-  }
-  return {op->getResult(0), Map::Self};
-}
-
-template <class Op> Read Differentiator::binary(Read a, Read b) {
-  return make<Op>({a, b}, *commonShape(a.shape(), b.shape()));
-}
-
-template <class Op> Read Differentiator::binaryTruth(Read a, Read b) {
-  return make<Op>({a, b}, *commonShape(a.shape(), b.shape()), {}, builder.getI1Type());
-}
-
-Read Differentiator::choose(Read condition, Read then, Read otherwise) {
-  auto shape = commonShape(then.shape(), otherwise.shape());
-  return make<SelectOp>({condition, then, otherwise}, *commonShape(condition.shape(), *shape));
-}
-
-Read Differentiator::sumAxis(Read a, int64_t axis) {
-  SmallVector<int64_t> shape(a.shape());
-  shape.erase(shape.begin() + axis);
-  return make<RowReduceOp>(
-      {a}, shape,
-      {axisAttr(axis), builder.getNamedAttr("kind", ReduceKindAttr::get(builder.getContext(), ReduceKind::Sum))});
-}
-
-Read Differentiator::sumLead(Read a, int64_t axes) {
-  for (int64_t i = 0; i < axes; ++i)
-    a = sumAxis(a, 0);
-  return a;
-}
-
-Read Differentiator::unbroadcast(Read a, ArrayRef<int64_t> shape) {
-  if (a.shape() == shape)
-    return a;
-  if (shape.empty())
-    return sumLead(a, a.type().getRank());
-  for (int64_t axis = static_cast<int64_t>(shape.size()) - 1; axis >= 0; --axis)
-    if (shape[axis] == 1 && a.shape()[axis] != 1) {
-      SmallVector<int64_t> kept(a.shape());
-      kept[axis] = 1;
-      a = reshape(sumAxis(a, axis), kept);
-    }
-  return a;
-}
-
-Read Differentiator::padLead(Read a, int64_t lead, ArrayRef<int64_t> tail) {
-  SmallVector<int64_t> shape(lead, 1);
-  int64_t own = a.type().getRank() - static_cast<int64_t>(tail.size() > 0);
-  if (own > 0)
-    shape.assign(a.shape().begin(), a.shape().begin() + own);
-  shape.append(tail.begin(), tail.end());
-  return a.shape() == ArrayRef(shape) ? a : reshape(a, shape);
-}
-
-Value Differentiator::materialise(Read a) {
-  if (a.map == Map::Self)
-    return a.table;
-  return builder.create<SpreadOp>(location, a.type().withDomain(at), a.table, a.map);
-}
 
 //===- Bookkeeping -----------------------------------------------------------------------------------------------===//
 
@@ -282,6 +164,8 @@ mlir::LogicalResult Differentiator::run(ArrayRef<std::string> wanted) {
   Operation *end = body.getTerminator();
   builder.setInsertionPoint(end);
   unsigned numInputs = function.getNumArguments(), numResults = function.getNumResults();
+  // What these results need is computed before the upstream gradients exist; all else comes after.
+  function->setAttr("flow.forward_results", builder.getI64IntegerAttr(numResults));
   for (unsigned i = 0; i < numResults; ++i) {
     auto name = function.getResultAttrOfType<mlir::StringAttr>(i, "flow.name");
     auto attributes = builder.getDictionaryAttr(

@@ -32,7 +32,7 @@ def DifferentiatePass : Pass<"flow-differentiate", "mlir::func::FuncOp"> {
     func.func @f(%x {flow.name = "x"}, %g {flow.name = "grad.out"}) -> (… {flow.name = "out"}, … {flow.name = "grad.x"})
     ```
     Spreads and reductions are dual: what an op read along a map, its gradient sums along it. The gradient of a linear
-    op's weights is one op, `flow.weight_grad`. Only values that lie between an asked-for input and a result get a
+    op's weights is one op, `flow.weight_grad`. The attribute `flow.forward_results` says how many results come first. Only values that lie between an asked-for input and a result get a
     gradient. Products of the chain rule are `flow.chain`: a row that nothing reads contributes nothing, whatever inf or
     NaN it holds. Runs after rewrites that make the forward pass smaller, so that there is less to differentiate.
   }];

@@ -341,3 +341,9 @@ func.func @shape(%x: !flow.rows<node, 2x4xf32, device>, %c: !flow.rows<node, 4xi
   %9 = flow.concat %x[src], %x[dst] {axis = 1 : i64} : <node, 2x4xf32, device>, <node, 2x4xf32, device> -> <edge, 2x8xf32, device>
   return
 }
+
+// CHECK-LABEL: @graph_numbers
+// CHECK-SAME{LITERAL}: flow.graph = #flow.graph<nodes = 6, edges = 9, srcPairs = 7, dstPairs = 8, relations = 2, nodeTypes = 1, uniform = 1, sourceReads = [1, 2, 3]>
+func.func @graph_numbers() attributes {flow.graph = #flow.graph<nodes = 6, edges = 9, srcPairs = 7, dstPairs = 8, relations = 2, nodeTypes = 1, uniform = 1, sourceReads = [1, 2, 3]>} {
+  return
+}

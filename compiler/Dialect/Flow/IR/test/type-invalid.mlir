@@ -82,3 +82,11 @@ func.func @no_domain(%a: !flow.rows<4xf32, device>) {
 func.func @no_element(%a: !flow.rows<node, 4, device>) {
   return
 }
+
+// -----
+
+// (C1) of the graph's numbers.
+// expected-error@+1 {{a graph's numbers are at least 0, but one is -1}}
+func.func @graph_c1() attributes {flow.graph = #flow.graph<nodes = -1, edges = 9, srcPairs = 7, dstPairs = 8, relations = 2, nodeTypes = 1, uniform = 1>} {
+  return
+}

@@ -1,0 +1,80 @@
+#include "compiler/Analysis/Operations.h"
+
+#include <llvm/ADT/TypeSwitch.h>
+
+namespace hector::flow {
+
+RowCounts::RowCounts(mlir::func::FuncOp function) {
+  graph = function->getAttrOfType<GraphAttr>("flow.graph");
+  given = static_cast<bool>(graph);
+  // Half-way between the graphs of the literature, all of which have more edges than pairs and more pairs than nodes.
+  if (!given)
+    graph = GraphAttr::get(function.getContext(), /*nodes=*/100'000, /*edges=*/1'000'000, /*srcPairs=*/400'000,
+                           /*dstPairs=*/400'000, /*relations=*/50, /*nodeTypes=*/4, /*uniform=*/0, {}, {}, {}, {});
+}
+
+double RowCounts::of(Domain domain) const {
+  switch (domain) {
+  case Domain::One:
+    return 1;
+  case Domain::NodeType:
+    return static_cast<double>(graph.getNodeTypes());
+  case Domain::EdgeType:
+    return static_cast<double>(graph.getRelations());
+  case Domain::Node:
+    return static_cast<double>(graph.getNodes());
+  case Domain::SrcPair:
+    return static_cast<double>(graph.getSrcPairs());
+  case Domain::DstPair:
+    return static_cast<double>(graph.getDstPairs());
+  case Domain::Edge:
+    return static_cast<double>(graph.getEdges());
+  }
+  return 0;
+}
+
+Place RowCounts::cheapestPlace(Domain at, const Key &key) const {
+  Place place = coarsestPlace(at, key);
+  return of(place.domain) <= of(at) ? place : Place{at, Map::Self};
+}
+
+double operations(mlir::Operation *op, const RowCounts &rows) {
+  auto rowsOf = [&](mlir::Value value) { return rows.of(mlir::cast<RowsType>(value.getType()).getDomain()); };
+  auto sizeOf = [](mlir::Value value) {
+    return static_cast<double>(mlir::cast<RowsType>(value.getType()).getRowSize());
+  };
+  return llvm::TypeSwitch<mlir::Operation *, double>(op)
+      .Case<ConstantOp, SpreadOp, ExpandOp, ReshapeOp, TransposeOp, SliceOp, ConcatOp, CastOp>([](auto) { return 0.0; })
+      .Case<LinearOp>([&](LinearOp linear) {
+        return 2 * rowsOf(linear.getResult()) * sizeOf(linear.getResult()) *
+               static_cast<double>(linear.getInput().getType().getShape().back());
+      })
+      .Case<DotOp>([&](DotOp dot) {
+        double inner = static_cast<double>(dot.getLhs().getType().getShape().back());
+        return 2 * rowsOf(dot.getResult()) * sizeOf(dot.getResult()) * inner;
+      })
+      .Case<WeightGradOp>([&](WeightGradOp grad) {
+        // Every head is multiplied, also where the result sums over them.
+        double outer = static_cast<double>(grad.getGrad().getType().getShape().back());
+        double inner = static_cast<double>(grad.getInput().getType().getShape().back());
+        double heads = std::max(sizeOf(grad.getInput()) / inner, sizeOf(grad.getGrad()) / outer);
+        return 2 * rows.of(grad.getOver()) * heads * inner * outer;
+      })
+      .Case<ReduceOp>([&](ReduceOp reduce) { return rowsOf(reduce.getRows()) * sizeOf(reduce.getRows()); })
+      .Case<RowReduceOp>([&](RowReduceOp reduce) { return rowsOf(reduce.getResult()) * sizeOf(reduce.getInput()); })
+      .Default([&](mlir::Operation *other) { return rowsOf(other->getResult(0)) * sizeOf(other->getResult(0)); });
+}
+
+std::optional<Map> factor(Domain from, Map first, Map whole, bool uniform) {
+  for (unsigned i = 0; i <= getMaxEnumValForMap(); ++i) {
+    Map rest = static_cast<Map>(i);
+    // An edge's own end has a type on any graph; the type at its relation's end is the same on uniform ones only.
+    bool throughRelation =
+        from == Domain::Edge && (rest == Map::SrcNodeType || rest == Map::DstNodeType) && first != Map::Self;
+    if (compose(from, first, rest) == whole && (uniform || !throughRelation))
+      return rest;
+  }
+  return std::nullopt;
+}
+
+}  // namespace hector::flow

@@ -1,0 +1,115 @@
+#include "compiler/Dialect/Flow/Transforms/RowBuilder.h"
+
+namespace hector::flow {
+
+using llvm::ArrayRef;
+using llvm::SmallVector;
+
+void RowBuilder::startAt(mlir::Operation *op) {
+  builder.setInsertionPoint(op);
+  location = op->getLoc();
+  auto type = mlir::cast<RowsType>(op->getResult(0).getType());
+  element = type.getElementType();
+  at = type.getDomain();
+}
+
+Read RowBuilder::constant(double value) {
+  auto type = RowsType::get(builder.getContext(), Domain::One, {}, element, Residency::Device);
+  mlir::Value table = builder.create<ConstantOp>(location, type, builder.getF64FloatAttr(value));
+  return {table, at == Domain::One ? Map::Self : Map::One};
+}
+
+Read RowBuilder::make(llvm::StringRef name, ArrayRef<Read> operands, ArrayRef<int64_t> shape,
+                      ArrayRef<mlir::NamedAttribute> attributes, mlir::Type elementType) {
+  mlir::OperationState state(location, name);
+  SmallVector<mlir::Attribute> maps;
+  for (const Read &operand : operands) {
+    state.addOperands(operand.table);
+    maps.push_back(MapAttr::get(builder.getContext(), operand.map));
+  }
+  state.addTypes(
+      RowsType::get(builder.getContext(), at, shape, elementType ? elementType : element, Residency::Device));
+  state.addAttributes(attributes);
+  state.addAttribute("maps", builder.getArrayAttr(maps));
+  mlir::Operation *op = builder.create(state);
+  SmallVector<mlir::Value> folded;
+  if (mlir::succeeded(builder.tryFold(op, folded)) && !folded.empty()) {  // empty: changed in place
+    op->erase();
+    return {folded[0], Map::Self};
+  }
+  return {op->getResult(0), Map::Self};
+}
+
+Read RowBuilder::choose(Read condition, Read then, Read otherwise) {
+  auto shape = commonShape(then.shape(), otherwise.shape());
+  return make<SelectOp>({condition, then, otherwise}, *commonShape(condition.shape(), *shape));
+}
+
+Read RowBuilder::sumAxis(Read a, int64_t axis) {
+  SmallVector<int64_t> shape(a.shape());
+  shape.erase(shape.begin() + axis);
+  return make<RowReduceOp>(
+      {a}, shape,
+      {axisAttr(axis), builder.getNamedAttr("kind", ReduceKindAttr::get(builder.getContext(), ReduceKind::Sum))});
+}
+
+Read RowBuilder::sumLead(Read a, int64_t axes) {
+  for (int64_t i = 0; i < axes; ++i)
+    a = sumAxis(a, 0);
+  return a;
+}
+
+Read RowBuilder::unbroadcast(Read a, ArrayRef<int64_t> shape) {
+  if (a.shape() == shape)
+    return a;
+  if (shape.empty())
+    return sumLead(a, a.type().getRank());
+  for (int64_t axis = static_cast<int64_t>(shape.size()) - 1; axis >= 0; --axis)
+    if (shape[axis] == 1 && a.shape()[axis] != 1) {
+      SmallVector<int64_t> kept(a.shape());
+      kept[axis] = 1;
+      a = reshape(sumAxis(a, axis), kept);
+    }
+  return a;
+}
+
+Read RowBuilder::padLead(Read a, int64_t lead, ArrayRef<int64_t> tail) {
+  SmallVector<int64_t> shape(lead, 1);
+  int64_t own = a.type().getRank() - static_cast<int64_t>(tail.size() > 0);
+  if (own > 0)
+    shape.assign(a.shape().begin(), a.shape().begin() + own);
+  shape.append(tail.begin(), tail.end());
+  return a.shape() == ArrayRef(shape) ? a : reshape(a, shape);
+}
+
+mlir::Value RowBuilder::materialise(Read a) {
+  if (a.map == Map::Self)
+    return a.table;
+  return builder.create<SpreadOp>(location, a.type().withDomain(at), a.table, a.map);
+}
+
+Read RowBuilder::linear(Read input, Read weights, bool transposed, bool guarded) {
+  auto lead = commonLead(input.shape().drop_back(), weights.shape().drop_back(2));
+  SmallVector<int64_t> shape(*lead);
+  shape.push_back(weights.shape()[weights.shape().size() - (transposed ? 2 : 1)]);
+  SmallVector<mlir::NamedAttribute> attributes;
+  if (transposed)
+    attributes.push_back(builder.getNamedAttr("transposed", builder.getUnitAttr()));
+  if (guarded)
+    attributes.push_back(builder.getNamedAttr("guarded", builder.getUnitAttr()));
+  return make<LinearOp>({input, weights}, shape, attributes);
+}
+
+mlir::Value RowBuilder::reduce(ReduceKind kind, Read a, Map via) {
+  auto type = a.type().withDomain(*mapTarget(at, via));
+  return builder.create<ReduceOp>(location, type, kind, materialise(a), mlir::Value(), via);
+}
+
+Key RowBuilder::keyOf(ArrayRef<Read> reads) const {
+  Key key;
+  for (const Read &read : reads)
+    key.unite(keyThrough(at, read.map, flow::keyOf(read.type().getDomain())));
+  return key;
+}
+
+}  // namespace hector::flow

@@ -1,0 +1,87 @@
+/// Building dense ops, for passes that write many: operands are reads, and what folds is folded.
+#pragma once
+
+#include "compiler/Analysis/Operations.h"
+#include "compiler/Dialect/Flow/IR/Flow.h"
+
+#include <mlir/IR/Builders.h>
+
+namespace hector::flow {
+
+/// A table read through a map, from the rows of a domain that the context gives.
+struct Read {
+  mlir::Value table;
+  Map map = Map::Self;
+
+  RowsType type() const { return mlir::cast<RowsType>(table.getType()); }
+  llvm::ArrayRef<int64_t> shape() const { return type().getShape(); }
+  bool operator==(const Read &other) const = default;
+};
+
+/// Builds ops at the domain `at`; the maps of reads given to it and taken from it start there.
+class RowBuilder {
+public:
+  explicit RowBuilder(mlir::MLIRContext *context)
+      : builder(context), location(mlir::UnknownLoc::get(context)), element(builder.getF32Type()) {}
+
+  /// From here on, ops go before `op`, at its domain, with its location and element type.
+  void startAt(mlir::Operation *op);
+
+  static Read read(DenseOp op, unsigned i) { return {op->getOperand(i), op.getMap(i)}; }
+  Read constant(double value);
+  /// An op of any kind that is dense; the attribute `maps` is added.
+  Read make(llvm::StringRef name, llvm::ArrayRef<Read> operands, llvm::ArrayRef<int64_t> shape,
+            llvm::ArrayRef<mlir::NamedAttribute> attributes = {}, mlir::Type elementType = {});
+  template <class Op>
+  Read make(llvm::ArrayRef<Read> operands, llvm::ArrayRef<int64_t> shape,
+            llvm::ArrayRef<mlir::NamedAttribute> attributes = {}, mlir::Type elementType = {}) {
+    return make(Op::getOperationName(), operands, shape, attributes, elementType);
+  }
+  template <class Op> Read binary(Read a, Read b) { return make<Op>({a, b}, *commonShape(a.shape(), b.shape())); }
+  template <class Op> Read binaryTruth(Read a, Read b) {
+    return make<Op>({a, b}, *commonShape(a.shape(), b.shape()), {}, builder.getI1Type());
+  }
+  template <class Op> Read unary(Read a) { return make<Op>({a}, a.shape()); }
+  Read linear(Read input, Read weights, bool transposed, bool guarded);
+  Read choose(Read condition, Read then, Read otherwise);
+  Read compare(Read less, Read more) { return binaryTruth<LessOp>(less, more); }
+  Read reshape(Read a, llvm::ArrayRef<int64_t> shape) { return make<ReshapeOp>({a}, shape); }
+  Read sumAxis(Read a, int64_t axis);
+  Read sumLead(Read a, int64_t axes);
+  /// Sums over the axes along which `shape` was repeated.
+  Read unbroadcast(Read a, llvm::ArrayRef<int64_t> shape);
+  /// Inserts axes of size 1 so that `tail` axes stay last and `lead` come before them.
+  Read padLead(Read a, int64_t lead, llvm::ArrayRef<int64_t> tail);
+  /// The table of a read in the domain itself.
+  mlir::Value materialise(Read a);
+  /// Rows of `at` collected along `via`.
+  mlir::Value reduce(ReduceKind kind, Read a, Map via);
+  mlir::NamedAttribute axisAttr(int64_t axis) { return builder.getNamedAttr("axis", builder.getI64IntegerAttr(axis)); }
+
+  /// What the reads depend on together, as seen from `at`.
+  Key keyOf(llvm::ArrayRef<Read> reads) const;
+  /// Calls `build` with `at` moved to `place` and each of `reads` read from there; gives its result as read from here.
+  /// Nothing where one of the reads does not lead through `place`.
+  template <class Build> std::optional<Read> buildAt(Place place, llvm::ArrayRef<Read> reads, Build build) {
+    llvm::SmallVector<Read> there;
+    for (const Read &read : reads) {
+      auto map = factor(at, place.map, read.map);
+      if (!map)
+        return std::nullopt;
+      there.push_back({read.table, *map});
+    }
+    Domain here = at;
+    at = place.domain;
+    Read result = build(llvm::ArrayRef<Read>(there));
+    at = here;
+    auto map = compose(at, place.map, result.map);
+    return map ? std::optional(Read{result.table, *map}) : std::nullopt;
+  }
+
+  mlir::OpBuilder builder;
+  mlir::Location location;
+  mlir::Type element;
+  Domain at = Domain::One;
+};
+
+}  // namespace hector::flow
