@@ -34,8 +34,23 @@ double RowCounts::of(Domain domain) const {
 }
 
 Place RowCounts::cheapestPlace(Domain at, const Key &key) const {
-  Place place = coarsestPlace(at, key);
-  return of(place.domain) <= of(at) ? place : Place{at, Map::Self};
+  Place best{at, Map::Self};
+  for (unsigned i = 0; i <= getMaxEnumValForMap(); ++i) {
+    Map map = static_cast<Map>(i);
+    auto domain = mapTarget(at, map);
+    if (!domain || *domain == at)
+      continue;
+    // A type found through a relation does not tell relations apart.
+    bool throughRelation = at != Domain::Edge && (map == Map::SrcNodeType || map == Map::DstNodeType);
+    Key all = keyThrough(at, map, keyOf(*domain)), both = all;
+    both.unite(key);
+    if (throughRelation || both != all)
+      continue;
+    // Of equally many rows the coarser are taken, but rows stay where they are unless they become fewer.
+    if (of(*domain) < of(best.domain) || (best.domain != at && of(*domain) == of(best.domain) && *domain < best.domain))
+      best = {*domain, map};
+  }
+  return best;
 }
 
 double operations(mlir::Operation *op, const RowCounts &rows) {

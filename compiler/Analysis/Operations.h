@@ -19,7 +19,7 @@ public:
   bool isGiven() const { return given; }
   GraphAttr getGraph() const { return graph; }
 
-  /// The coarsest domain that holds what these reads from `at` need, or `at` itself where that has no more rows.
+  /// The domain with the fewest rows that tells apart all rows of `at` with different keys; `at` where none has fewer.
   Place cheapestPlace(Domain at, const Key &key) const;
 
 private:

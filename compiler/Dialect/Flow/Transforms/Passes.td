@@ -5,7 +5,7 @@
 include "mlir/Pass/PassBase.td"
 
 def CompactRowsPass : Pass<"flow-compact-rows", "mlir::func::FuncOp"> {
-  let summary = "Computes each dense op at the coarsest domain that holds its key.";
+  let summary = "Computes each op at the domain with the fewest rows that holds its key.";
   let description = [{
     A message of source and type is the same for all edges that share both, so it is computed once per source pair:
     ```mlir
@@ -15,11 +15,13 @@ def CompactRowsPass : Pass<"flow-compact-rows", "mlir::func::FuncOp"> {
     %m = flow.linear %x[node], %w[etype] : … -> <src_pair, 64xf32, device> // one a pair
     %y = flow.mul %a, %m[src_pair] : …
     ```
-    Dense readers read through the longer map; a reduction or result gets a spread. What depends on source and
-    destination stays at the edges. Pairs are never more than edges; nodes may be, so this pass alone is no cost model.
-    Runs after `simplify`, which leaves no spread between dense ops, and before or after `flow-differentiate`.
+    Readers with maps read through the longer map; a reduction or result gets a spread. A reduction of such a spread
+    works on the pairs themselves: of equal rows the largest is each, and the sum is the row times their number.
+    What depends on source and destination stays at the edges, and so does what would not have fewer rows elsewhere: a
+    graph may have more nodes than edges. Row counts are those of `flow.graph`.
+    Runs after `simplify`, which leaves no spread between dense ops, and both before and after `flow-differentiate`.
   }];
-  let statistics = [Statistic<"numMoved", "num-moved", "Ops moved to a coarser domain">];
+  let statistics = [Statistic<"numMoved", "num-moved", "Ops moved to a domain with fewer rows">];
 }
 
 def DifferentiatePass : Pass<"flow-differentiate", "mlir::func::FuncOp"> {
