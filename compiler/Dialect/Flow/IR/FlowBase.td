@@ -107,6 +107,22 @@ def Flow_GraphAttr : AttrDef<Flow_Dialect, "Graph"> {
   let genVerifyDecl = 1;
 }
 
+def Flow_MachineAttr : AttrDef<Flow_Dialect, "Machine"> {
+  let mnemonic = "machine";
+  let summary = "The numbers of a machine that choices between plans rest on.";
+  let description = [{
+    Written on a function as `flow.machine`: how many bytes its largest cache holds, and how many operations take as
+    long as moving a byte. Results never depend on it.
+    - (C1) both are at least 1.
+    ```mlir
+    func.func @f() attributes {flow.machine = #flow.machine<cacheBytes = 33554432, operationsPerByte = 8>}
+    ```
+  }];
+  let parameters = (ins "int64_t":$cacheBytes, "int64_t":$operationsPerByte);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 class Flow_Type<string name, string typeMnemonic> : TypeDef<Flow_Dialect, name> {
   let mnemonic = typeMnemonic;
 }

@@ -129,7 +129,7 @@ std::optional<SmallVector<int64_t>> hector::flow::commonLead(ArrayRef<int64_t> a
   return std::nullopt;
 }
 
-//===- The graph's numbers ---------------------------------------------------------------------------------------===//
+//===- The graph's and the machine's numbers ---------------------------------------------------------------------===//
 
 LogicalResult GraphAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t nodes, int64_t edges,
                                 int64_t srcPairs, int64_t dstPairs, int64_t relations, int64_t nodeTypes,
@@ -142,6 +142,14 @@ LogicalResult GraphAttr::verify(function_ref<InFlightDiagnostic()> emitError, in
     for (int64_t number : reads ? reads.asArrayRef() : ArrayRef<int64_t>())
       if (number < 0)  // (C1)
         return emitError() << "a graph's numbers are at least 0, but one is " << number;
+  return success();
+}
+
+LogicalResult MachineAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t cacheBytes,
+                                  int64_t operationsPerByte) {
+  for (int64_t number : {cacheBytes, operationsPerByte})
+    if (number < 1)  // (C1)
+      return emitError() << "a machine's numbers are at least 1, but one is " << number;
   return success();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mlir/Dialect/Func/IR/FuncOps.h>
+#include <mlir/IR/BuiltinOps.h>
 #include <mlir/Pass/Pass.h>
 
 namespace hector::flow {

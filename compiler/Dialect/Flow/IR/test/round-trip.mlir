@@ -347,3 +347,9 @@ func.func @shape(%x: !flow.rows<node, 2x4xf32, device>, %c: !flow.rows<node, 4xi
 func.func @graph_numbers() attributes {flow.graph = #flow.graph<nodes = 6, edges = 9, srcPairs = 7, dstPairs = 8, relations = 2, nodeTypes = 1, uniform = 1, sourceReads = [1, 2, 3]>} {
   return
 }
+
+// CHECK-LABEL: @machine_numbers
+// CHECK-SAME: flow.machine = #flow.machine<cacheBytes = 1048576, operationsPerByte = 4>
+func.func @machine_numbers() attributes {flow.machine = #flow.machine<cacheBytes = 1048576, operationsPerByte = 4>} {
+  return
+}

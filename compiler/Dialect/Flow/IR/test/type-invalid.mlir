@@ -90,3 +90,11 @@ func.func @no_element(%a: !flow.rows<node, 4, device>) {
 func.func @graph_c1() attributes {flow.graph = #flow.graph<nodes = -1, edges = 9, srcPairs = 7, dstPairs = 8, relations = 2, nodeTypes = 1, uniform = 1>} {
   return
 }
+
+// -----
+
+// (C1) of the machine's numbers.
+// expected-error@+1 {{a machine's numbers are at least 1, but one is 0}}
+func.func @machine_c1() attributes {flow.machine = #flow.machine<cacheBytes = 4096, operationsPerByte = 0>} {
+  return
+}

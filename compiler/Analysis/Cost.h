@@ -1,0 +1,90 @@
+/// What a function costs: operations, bytes moved between its groups and memory, and the most memory it holds at once.
+///
+/// Bytes are counted a group at a time. A table that a group reads row after row is streamed: it counts once, at its
+/// size. A table read through a map is gathered. Take one million edges that read rows of 256 bytes of 100,000 nodes by
+/// `[src]`, and a cache of 8 MiB, which holds 32,768 of the rows:
+///
+///   - if the table fitted in the cache, it would count once: 25.6 MB;
+///   - if every node were read ten times, the rows that are kept would count once and the other 67,232 every time:
+///     (32,768 + 672,320) · 256 bytes = 180 MB;
+///   - if, as on graphs with hubs, the 32,768 most read nodes took 900,000 of the reads, (32,768 + 100,000) · 256 bytes
+///     = 34 MB. The profiles of `flow.graph` tell.
+///
+/// What escapes a group, because another one reads it or it is a result, is written once. Finding rows takes 4 bytes a
+/// row and map. Every table is given the whole cache; numbers are for choosing between plans, not for setting clocks.
+#pragma once
+
+#include "compiler/Analysis/Groups.h"
+#include "compiler/Analysis/Operations.h"
+
+namespace hector::flow {
+
+/// The numbers of a machine that choices rest on, from the function's `flow.machine`; middling ones where it has none.
+struct Machine {
+  explicit Machine(mlir::func::FuncOp function);
+  double cacheBytes = 32 << 20;
+  double operationsPerByte = 8;
+};
+
+/// An op by itself: `bytes` is what it would move as a group of its own.
+struct OpCost {
+  mlir::Operation *op;
+  double rows = 0;
+  double operations = 0;
+  double bytes = 0;
+};
+
+/// A table that a group reads, or writes.
+struct TableCost {
+  mlir::Value table;
+  Map map = Map::Self;
+  bool isGathered = false;
+  double bytes = 0;
+};
+
+struct GroupCost {
+  Phase phase = Phase::Forward;
+  LoopKind kind;  // of those the group has, the one that moves least
+  Domain domain = Domain::One;
+  double rows = 0;  // of the finest domain it walks
+  double operations = 0;
+  double bytes = 0;  // reads, writes and indices
+  double indexBytes = 0;
+  std::vector<TableCost> reads;   // each table and map once, in program order
+  std::vector<TableCost> writes;  // what escapes
+  std::vector<OpCost> ops;
+};
+
+/// A table that the forward phase leaves for the backward phase.
+struct KeptTable {
+  mlir::Value table;
+  double bytes = 0;
+};
+
+/// Groups that run once for a graph are listed, but count in `graphBytes` only.
+struct Cost {
+  std::vector<GroupCost> groups;  // in the order of `Groups`
+  std::vector<KeptTable> kept;    // arguments excluded
+  double operations = 0;
+  double bytes = 0;
+  double peakBytes = 0;   // live at once between groups; arguments and tables of the graph excluded
+  double inputBytes = 0;  // all arguments
+  double graphBytes = 0;  // tables that are computed once for a graph
+  double operationsPerByte = 1;
+
+  /// One number to choose by: bytes, and operations in bytes' worth.
+  double time() const { return bytes + operations / operationsPerByte; }
+  double keptBytes() const;
+};
+
+Cost estimate(mlir::func::FuncOp function);
+/// The same, where the groups are known already.
+Cost estimate(mlir::func::FuncOp function, const Groups &groups);
+
+/// The bytes of a whole table; i1 takes a byte.
+double tableBytes(RowsType type, const RowCounts &rows);
+
+/// The bytes that rows of `from` move when they read `type` through `map` out of order, with a cache of so many bytes.
+double gatheredBytes(RowsType type, Domain from, Map map, const RowCounts &rows, double cacheBytes);
+
+}  // namespace hector::flow

@@ -1,0 +1,399 @@
+#include "compiler/Analysis/Groups.h"
+
+#include <llvm/ADT/BitVector.h>
+#include <llvm/ADT/TypeSwitch.h>
+
+#include <set>
+
+namespace hector::flow {
+
+using mlir::Operation;
+using mlir::Value;
+
+static Domain domainOf(Value value) {
+  return mlir::cast<RowsType>(value.getType()).getDomain();
+}
+
+//===- How ops read ----------------------------------------------------------------------------------------------===//
+
+Domain walkedDomain(Operation *op) {
+  if (auto grad = mlir::dyn_cast<WeightGradOp>(op))
+    return grad.getOver();
+  if (mlir::isa<ReduceOp, FirstMatchOp>(op))
+    return domainOf(op->getOperand(0));
+  return domainOf(op->getResult(0));
+}
+
+Map readMap(Operation *op, unsigned i) {
+  return llvm::TypeSwitch<Operation *, Map>(op)
+      .Case<DenseOp>([&](DenseOp dense) { return dense.getMap(i); })
+      .Case<SpreadOp>([](SpreadOp spread) { return spread.getVia(); })
+      .Case<WeightGradOp>([&](WeightGradOp grad) { return i == 0 ? grad.getInputMap() : grad.getGradMap(); })
+      // What is not collected lives where the result of the reduction does.
+      .Case<ReduceOp, FirstMatchOp>([&](auto reduce) { return i == 0 ? Map::Self : reduce.getVia(); })
+      .Default(Map::Self);
+}
+
+Map collectMap(Operation *op) {
+  if (auto reduce = mlir::dyn_cast<ReduceOp>(op))
+    return reduce.getVia();
+  if (auto grad = mlir::dyn_cast<WeightGradOp>(op))
+    return grad.getVia();
+  return Map::Self;
+}
+
+//===- Kinds of loops --------------------------------------------------------------------------------------------===//
+
+constexpr LoopKind kByDst = {Loop::ByDst, Domain::Edge}, kBySrc = {Loop::BySrc, Domain::Edge};
+
+bool LoopKind::isLevel(Domain from, Map map) const {
+  if (map == Map::Self)
+    return true;
+  if (loop == Loop::ByDst)
+    return map == Map::Dst || map == Map::DstPair || (map == Map::Node && from == Domain::DstPair);
+  if (loop == Loop::BySrc)
+    return map == Map::Src || map == Map::SrcPair || (map == Map::Node && from == Domain::SrcPair);
+  return false;
+}
+
+bool LoopKind::isSorted(Domain from, Map map) const {
+  if (isTraversal())
+    return false;
+  return from == Domain::Node ? map == Map::NodeType : map == Map::EdgeType;
+}
+
+unsigned LoopKinds::bit(LoopKind kind) {
+  constexpr unsigned kDomains = getMaxEnumValForDomain() + 1;
+  switch (kind.loop) {
+  case Loop::Flat:
+    return 1u << static_cast<unsigned>(kind.domain);
+  case Loop::ByDst:
+    return 1u << kDomains;
+  case Loop::BySrc:
+    return 2u << kDomains;
+  case Loop::Gemm:
+    return 4u << kDomains << static_cast<unsigned>(kind.domain);
+  }
+  return 0;
+}
+
+LoopKinds LoopKinds::all(Loop loop) {
+  LoopKinds kinds;
+  for (unsigned i = 0; i <= getMaxEnumValForDomain(); ++i)
+    kinds.bits |= bit({loop, static_cast<Domain>(i)});
+  return kinds;
+}
+
+llvm::SmallVector<LoopKind> LoopKinds::list() const {
+  llvm::SmallVector<LoopKind> kinds;
+  for (Loop loop : {Loop::Flat, Loop::ByDst, Loop::BySrc, Loop::Gemm})
+    for (unsigned i = 0; i <= getMaxEnumValForDomain(); ++i) {
+      LoopKind kind = {loop, static_cast<Domain>(i)};
+      if (has(kind) && (!kind.isTraversal() || kind.domain == Domain::Edge))
+        kinds.push_back(kind);
+    }
+  return kinds;
+}
+
+llvm::StringRef stringifyLoop(Loop loop) {
+  switch (loop) {
+  case Loop::Flat:
+    return "flat";
+  case Loop::ByDst:
+    return "by_dst";
+  case Loop::BySrc:
+    return "by_src";
+  case Loop::Gemm:
+    return "gemm";
+  }
+  return {};
+}
+
+/// Whether an op is the one product of a `gemm`.
+static bool isProduct(Operation *op) {
+  return mlir::isa<LinearOp, WeightGradOp>(op);
+}
+
+/// The traversal that collects rows of `from` along `map`, if one does.
+static std::optional<LoopKind> traversalAlong(Domain from, Map map) {
+  if (map != Map::Self && kByDst.isLevel(from, map))
+    return kByDst;
+  if (map != Map::Self && kBySrc.isLevel(from, map))
+    return kBySrc;
+  return std::nullopt;
+}
+
+/// Whether an op's result is complete only after the whole loop, so that nothing in the loop can read it.
+static bool isTerminal(Operation *op) {
+  return mlir::isa<WeightGradOp>(op) || (mlir::isa<ReduceOp>(op) && !traversalAlong(walkedDomain(op), collectMap(op)));
+}
+
+LoopKinds loopKinds(Operation *op) {
+  Domain domain = walkedDomain(op);
+  LoopKind flat = {Loop::Flat, domain}, gemm = {Loop::Gemm, domain};
+  if (isProduct(op))
+    return {gemm};
+  if (mlir::isa<ReduceOp, FirstMatchOp>(op)) {
+    Map via = mlir::isa<ReduceOp>(op) ? collectMap(op) : readMap(op, 1);
+    return {traversalAlong(domain, via).value_or(flat)};
+  }
+  switch (domain) {
+  case Domain::Edge:
+  case Domain::Node:
+    return {flat, kByDst, kBySrc, gemm};
+  case Domain::DstPair:
+    return {flat, kByDst, gemm};
+  case Domain::SrcPair:
+    return {flat, kBySrc, gemm};
+  default:
+    return {flat, gemm};
+  }
+}
+
+/// The loops in which operand `i` of `op` may come from the same loop.
+static LoopKinds innerKinds(Operation *op, unsigned i) {
+  // The weights of a product are read tile by tile, long after their row would have been computed.
+  if (isTerminal(op->getOperand(i).getDefiningOp()) || (mlir::isa<LinearOp>(op) && i == 1))
+    return {};
+  Map map = readMap(op, i);
+  if (map == Map::Self)
+    return LoopKinds::all();
+  if (auto traversal = traversalAlong(walkedDomain(op), map))
+    return {*traversal};
+  return {};
+}
+
+//===- Groups ----------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// Merges groups, all of which start with one op. A group is known by the number of its first op.
+class Merger {
+public:
+  explicit Merger(mlir::func::FuncOp function) : function(function) {
+    findOps();
+    findPhases();
+    findReach();
+  }
+
+  void run();
+  /// Gives the groups, ordered, and each op's place among them.
+  std::vector<Group> take(llvm::DenseMap<Operation *, unsigned> &groupOf);
+
+private:
+  struct Open {
+    llvm::SmallVector<unsigned, 4> ops;
+    LoopKinds kinds;
+    bool hasProduct = false;
+    llvm::BitVector reach;  // groups that read it, directly or through others
+  };
+
+  void findOps();
+  void findPhases();
+  void findReach();
+  bool mergeWithProducers();
+  bool mergeReaders();
+  bool tryMerge(unsigned a, unsigned b);
+  /// Whether some third group reads `from` and leads to `to`.
+  bool hasDetour(unsigned from, unsigned to) const;
+  /// The number of the op that computes a value; nothing for arguments and constants.
+  std::optional<unsigned> producer(Value value) const {
+    auto found = value.getDefiningOp() ? numberOf.find(value.getDefiningOp()) : numberOf.end();
+    return found == numberOf.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  mlir::func::FuncOp function;
+  std::vector<Operation *> ops;
+  llvm::DenseMap<Operation *, unsigned> numberOf;
+  std::vector<llvm::SmallVector<unsigned, 2>> readers;  // of each op, other ops only
+  std::vector<Phase> phases;
+  std::vector<unsigned> groupOf;  // of each op
+  std::vector<Open> groups;       // by number of the first op; empty where merged into another
+};
+
+void Merger::findOps() {
+  for (Operation &op : function.getBody().front().without_terminator())
+    if (!mlir::isa<ConstantOp>(op)) {
+      numberOf[&op] = static_cast<unsigned>(ops.size());
+      ops.push_back(&op);
+    }
+  readers.resize(ops.size());
+  for (unsigned i = 0; i < ops.size(); ++i)
+    for (Value operand : ops[i]->getOperands())
+      if (auto source = producer(operand); source && !llvm::is_contained(readers[*source], i))
+        readers[*source].push_back(i);
+}
+
+void Merger::findPhases() {
+  phases.assign(ops.size(), Phase::Forward);
+  if (auto count = function->getAttrOfType<mlir::IntegerAttr>("flow.forward_results")) {
+    phases.assign(ops.size(), Phase::Backward);
+    Operation *end = function.getBody().front().getTerminator();
+    unsigned numForward = std::min(static_cast<unsigned>(std::max<int64_t>(count.getInt(), 0)), end->getNumOperands());
+    for (Value result : end->getOperands().take_front(numForward))
+      if (auto source = producer(result))
+        phases[*source] = Phase::Forward;
+    for (unsigned i = static_cast<unsigned>(ops.size()); i-- > 0;)
+      if (llvm::any_of(readers[i], [&](unsigned reader) { return phases[reader] == Phase::Forward; }))
+        phases[i] = Phase::Forward;
+  }
+  for (unsigned i = 0; i < ops.size(); ++i) {
+    bool isOfGraph = llvm::all_of(ops[i]->getOperands(), [&](Value operand) {
+      auto source = producer(operand);
+      return source ? phases[*source] == Phase::Graph : operand.getDefiningOp() != nullptr;
+    });
+    if (isOfGraph)
+      phases[i] = Phase::Graph;
+  }
+}
+
+void Merger::findReach() {
+  groups.resize(ops.size());
+  groupOf.resize(ops.size());
+  for (unsigned i = static_cast<unsigned>(ops.size()); i-- > 0;) {
+    groupOf[i] = i;
+    Open &group = groups[i];
+    group.ops = {i};
+    group.kinds = loopKinds(ops[i]);
+    group.hasProduct = isProduct(ops[i]);
+    group.reach.resize(static_cast<unsigned>(ops.size()));
+    for (unsigned reader : readers[i]) {
+      group.reach.set(reader);
+      group.reach |= groups[reader].reach;
+    }
+  }
+}
+
+bool Merger::hasDetour(unsigned from, unsigned to) const {
+  for (unsigned op : groups[from].ops)
+    for (unsigned reader : readers[op])
+      if (unsigned third = groupOf[reader]; third != from && third != to && groups[third].reach.test(to))
+        return true;
+  return false;
+}
+
+bool Merger::tryMerge(unsigned a, unsigned b) {
+  if (a > b)
+    std::swap(a, b);
+  Open &first = groups[a], &second = groups[b];
+  if (a == b || phases[a] != phases[b] || (first.hasProduct && second.hasProduct))
+    return false;
+  LoopKinds kinds = first.kinds & second.kinds;
+  for (auto [from, to] : {std::pair(a, b), std::pair(b, a)})
+    for (unsigned op : groups[to].ops)
+      for (unsigned i = 0; i < ops[op]->getNumOperands() && !kinds.empty(); ++i)
+        if (auto source = producer(ops[op]->getOperand(i)); source && groupOf[*source] == from)
+          kinds = kinds & innerKinds(ops[op], i);
+  if (kinds.empty() || hasDetour(a, b) || hasDetour(b, a))
+    return false;
+  for (unsigned op : second.ops)
+    groupOf[op] = a;
+  first.ops.append(second.ops);
+  llvm::sort(first.ops);
+  first.kinds = kinds;
+  first.hasProduct |= second.hasProduct;
+  first.reach |= second.reach;
+  first.reach.reset(a).reset(b);
+  second = Open();
+  for (Open &other : groups)
+    if (!other.ops.empty() && &other != &first && (other.reach.test(a) || other.reach.test(b))) {
+      other.reach.reset(b).set(a);
+      other.reach |= first.reach;
+    }
+  return true;
+}
+
+/// Producers come first, so that an element-wise op after a reduction joins the traversal and not the next product.
+bool Merger::mergeWithProducers() {
+  bool merged = false;
+  for (unsigned op = 0; op < ops.size(); ++op)
+    for (Value operand : ops[op]->getOperands())
+      if (auto source = producer(operand))
+        merged |= tryMerge(groupOf[*source], groupOf[op]);
+  return merged;
+}
+
+/// Traversals of one kind that gather the same rows gather them once.
+bool Merger::mergeReaders() {
+  bool merged = false;
+  struct Gather {
+    unsigned op;
+    Value table;
+    Map map;
+  };
+  llvm::SmallVector<Gather> gathers;
+  for (unsigned op = 0; op < ops.size(); ++op)
+    for (unsigned i = 0; i < ops[op]->getNumOperands(); ++i) {
+      llvm::SmallVector<LoopKind> kinds = groups[groupOf[op]].kinds.list();
+      Value table = ops[op]->getOperand(i);
+      Map map = readMap(ops[op], i);
+      if (kinds.size() != 1 || !kinds.front().isTraversal() || kinds.front().isLevel(walkedDomain(ops[op]), map) ||
+          domainOf(table) <= Domain::EdgeType)
+        continue;
+      for (const Gather &gather : gathers)
+        if (gather.table == table && gather.map == map && groups[groupOf[gather.op]].kinds == groups[groupOf[op]].kinds)
+          merged |= tryMerge(groupOf[gather.op], groupOf[op]);
+      gathers.push_back({op, table, map});
+    }
+  return merged;
+}
+
+void Merger::run() {
+  // What stood between two groups may itself have been merged into one of them.
+  while (mergeWithProducers() || mergeReaders())
+    ;
+}
+
+std::vector<Group> Merger::take(llvm::DenseMap<Operation *, unsigned> &placeOf) {
+  std::vector<unsigned> waitsFor(ops.size());  // of each group: how many groups it reads that are not listed yet
+  std::vector<std::set<unsigned>> readersOf(ops.size());
+  for (unsigned op = 0; op < ops.size(); ++op)
+    for (unsigned reader : readers[op])
+      if (groupOf[reader] != groupOf[op] && readersOf[groupOf[op]].insert(groupOf[reader]).second)
+        ++waitsFor[groupOf[reader]];
+  std::set<std::pair<Phase, unsigned>> ready;
+  auto enlist = [&](unsigned group) { ready.insert({phases[group], group}); };
+  for (unsigned group = 0; group < groups.size(); ++group)
+    if (!groups[group].ops.empty() && waitsFor[group] == 0)
+      enlist(group);
+  std::vector<Group> list;
+  while (!ready.empty()) {
+    unsigned number = ready.begin()->second;
+    ready.erase(ready.begin());
+    Group group;
+    group.phase = phases[number];
+    group.kinds = groups[number].kinds;
+    if (!groups[number].hasProduct)
+      group.kinds = group.kinds.without(LoopKinds::all(Loop::Gemm));
+    for (unsigned op : groups[number].ops) {
+      placeOf[ops[op]] = static_cast<unsigned>(list.size());
+      group.ops.push_back(ops[op]);
+      group.domain = std::max(group.domain, walkedDomain(ops[op]));  // domains are listed from coarse to fine
+    }
+    list.push_back(std::move(group));
+    for (unsigned reader : readersOf[number])
+      if (--waitsFor[reader] == 0)
+        enlist(reader);
+  }
+  return list;
+}
+
+}  // namespace
+
+Groups::Groups(mlir::func::FuncOp function) {
+  Merger merger(function);
+  merger.run();
+  groups = merger.take(groupOf);
+}
+
+std::optional<unsigned> Groups::of(Operation *op) const {
+  auto found = groupOf.find(op);
+  return found == groupOf.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool Groups::escapes(Value value) const {
+  auto group = of(value);
+  return group && llvm::any_of(value.getUsers(), [&](Operation *user) { return of(user) != group; });
+}
+
+}  // namespace hector::flow

@@ -1,0 +1,67 @@
+/// Prints groups and their costs.
+
+#include "compiler/Analysis/Cost.h"
+#include "compiler/Dialect/Flow/Transforms/Passes.h"
+
+#include <llvm/Support/Format.h>
+#include <mlir/IR/AsmState.h>
+#include <mlir/IR/BuiltinOps.h>
+
+namespace hector::flow {
+
+#define GEN_PASS_DEF_PRINTCOSTPASS
+#include "compiler/Dialect/Flow/Transforms/Passes.h.inc"
+
+namespace {
+
+struct PrintCostPass : impl::PrintCostPassBase<PrintCostPass> {
+  void runOnOperation() override {
+    // Function after function: a pass on functions would meet them in no order.
+    for (auto function : getOperation().getOps<mlir::func::FuncOp>())
+      if (!function.isExternal())
+        print(function, llvm::outs());
+    markAllAnalysesPreserved();
+  }
+
+  static void print(mlir::func::FuncOp function, llvm::raw_ostream &out) {
+    Cost cost = estimate(function);
+    mlir::AsmState names(function);
+    auto number = [](double value) { return llvm::format("%.0f", value); };
+    auto name = [&](mlir::Value value) {
+      std::string spelled;
+      llvm::raw_string_ostream stream(spelled);
+      value.printAsOperand(stream, names);
+      return spelled;
+    };
+    out << "groups of @" << function.getName() << ": " << cost.groups.size() << "\n";
+    for (size_t i = 0; i < cost.groups.size(); ++i) {
+      const GroupCost &group = cost.groups[i];
+      static constexpr llvm::StringRef kPhases[] = {"once", "forward", "backward"};
+      out << "group " << i << ": " << kPhases[static_cast<unsigned>(group.phase)] << ", "
+          << stringifyLoop(group.kind.loop) << " over " << stringifyDomain(group.domain) << "\n";
+      for (const OpCost &op : group.ops)
+        out << "  " << op.op->getName() << " " << name(op.op->getResult(0)) << ": " << number(op.rows) << " rows, "
+            << number(op.operations) << " operations, " << number(op.bytes) << " bytes alone\n";
+      for (const TableCost &read : group.reads) {
+        out << "  reads " << name(read.table);
+        if (read.map != Map::Self)
+          out << "[" << stringifyMap(read.map) << "]";
+        out << ": " << number(read.bytes) << " bytes" << (read.isGathered ? ", gathered" : "") << "\n";
+      }
+      if (group.indexBytes > 0)
+        out << "  indices: " << number(group.indexBytes) << " bytes\n";
+      for (const TableCost &write : group.writes)
+        out << "  writes " << name(write.table) << ": " << number(write.bytes) << " bytes\n";
+      out << "  " << number(group.operations) << " operations, " << number(group.bytes) << " bytes\n";
+    }
+    for (const KeptTable &table : cost.kept)
+      out << "kept " << name(table.table) << ": " << number(table.bytes) << " bytes\n";
+    out << "total: " << number(cost.operations) << " operations, " << number(cost.bytes) << " bytes, at most "
+        << number(cost.peakBytes) << " bytes live, " << number(cost.inputBytes) << " bytes of inputs, "
+        << number(cost.graphBytes) << " bytes of the graph\n";
+  }
+};
+
+}  // namespace
+
+}  // namespace hector::flow
