@@ -72,8 +72,11 @@ struct Cost {
   double graphBytes = 0;  // tables that are computed once for a graph
   double operationsPerByte = 1;
 
-  /// One number to choose by: bytes, and operations in bytes' worth.
+  /// Bytes, and operations in bytes' worth.
   double time() const { return bytes + operations / operationsPerByte; }
+  /// The number to choose by. A byte that is kept for the gradients has been counted as it is written and as it is
+  /// read; it counts as much again for being in the way from then till now, which is what limits the size of graphs.
+  double price() const { return time() + 2 * keptBytes(); }
   double keptBytes() const;
 };
 

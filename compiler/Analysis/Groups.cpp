@@ -191,6 +191,7 @@ private:
   void findOps();
   void findPhases();
   void findReach();
+  void mergeRebuilt();
   bool mergeWithProducers();
   bool mergeReaders();
   bool tryMerge(unsigned a, unsigned b);
@@ -303,6 +304,14 @@ bool Merger::tryMerge(unsigned a, unsigned b) {
   return true;
 }
 
+/// What is rebuilt belongs to the group that reads it, however well it would fit elsewhere.
+void Merger::mergeRebuilt() {
+  for (unsigned op = static_cast<unsigned>(ops.size()); op-- > 0;)
+    if (ops[op]->hasAttr("flow.again"))
+      for (unsigned reader : readers[op])
+        tryMerge(groupOf[op], groupOf[reader]);
+}
+
 /// Producers come first, so that an element-wise op after a reduction joins the traversal and not the next product.
 bool Merger::mergeWithProducers() {
   bool merged = false;
@@ -339,6 +348,7 @@ bool Merger::mergeReaders() {
 }
 
 void Merger::run() {
+  mergeRebuilt();
   // What stood between two groups may itself have been merged into one of them.
   while (mergeWithProducers() || mergeReaders())
     ;

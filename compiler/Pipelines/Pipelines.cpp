@@ -1,89 +1,230 @@
 #include "compiler/Pipelines/Pipelines.h"
 
+#include "compiler/Analysis/Cost.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "language/Diagnostics.h"
 
 #include <llvm/ADT/StringExtras.h>
+#include <mlir/IR/Diagnostics.h>
 #include <mlir/Transforms/Passes.h>
 
 namespace hector {
 
 namespace {
 
-struct NamedPass {
-  std::string_view name;
-  void (*add)(mlir::PassManager &manager);
+using llvm::StringRef;
+
+/// How `default` wants a pass to run; lists of names run it with what is here.
+struct Mode {
+  bool eager = false;            // linear-reorder: also products that other ops read
+  std::vector<int64_t> skipped;  // aggregate-first: sums to leave alone
 };
 
-/// Every pass that `--passes` knows. `default` runs those of `kDefault`.
+struct NamedPass {
+  StringRef name;
+  void (*add)(mlir::OpPassManager &manager, const Mode &mode);
+};
+
+/// Every pass that `--passes` knows.
 const NamedPass kPasses[] = {
     // Folds, canonical forms, and equal ops once: what later passes match is then written in one way only.
     {"simplify",
-     [](mlir::PassManager &manager) {
+     [](mlir::OpPassManager &manager, const Mode &) {
        manager.addPass(mlir::createCanonicalizerPass());
        manager.addPass(mlir::createCSEPass());
      }},
     // Matches the naive form as users write it; simplify comes first, so that equal exponentials are one op.
     {"stabilise-softmax",
-     [](mlir::PassManager &manager) { manager.addNestedPass<mlir::func::FuncOp>(flow::createStabiliseSoftmaxPass()); }},
-    // The paper's C, without a cost model: always moves. Not part of `default` until row counts decide.
+     [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createStabiliseSoftmaxPass()); }},
+    // The paper's C. Before and after linear-reorder: products are weighed where they would be computed, and what the
+    // reordering makes is computed where it has fewest rows.
     {"compact-rows",
-     [](mlir::PassManager &manager) { manager.addNestedPass<mlir::func::FuncOp>(flow::createCompactRowsPass()); }},
+     [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createCompactRowsPass()); }},
+    // Last: it repeats ops, which simplify would not, and looks at the groups that the others leave.
+    {"recompute", [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createRecomputePass()); }},
     // Undoes reads through maps, for tests of the others.
     {"spread-reads",
-     [](mlir::PassManager &manager) { manager.addNestedPass<mlir::func::FuncOp>(flow::createSpreadReadsPass()); }},
+     [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createSpreadReadsPass()); }},
 };
 
-constexpr std::string_view kDefault[] = {"simplify", "stabilise-softmax"};
+/// Short names for lists.
+const std::pair<StringRef, StringRef> kLists[] = {
+    {"C", "simplify,compact-rows,simplify"},
+    {"R", "simplify,linear-reorder,simplify"},
+};
+
+/// A way to run passes on a function: some before its gradients are derived, some on the whole, some at the end.
+struct Plan {
+  std::string name;
+  std::string before;
+  std::string after;
+  std::string end;
+  Mode mode = {};
+};
+
+/// What `default` chooses from. A product that several ops share is computed once, at the pairs that read it; or sums
+/// come first, and no op needs it. Which is better depends on how many pairs a graph has on each side, and what is best
+/// for results may be worse for their gradients: so whole plans are weighed, with their gradients.
+const Plan kPlans[] = {
+    {"compact", "simplify,stabilise-softmax,simplify,compact-rows,simplify",
+     "simplify,compact-rows,compact-rows,simplify", "recompute"},
+    {"aggregate first",
+     "simplify,stabilise-softmax,simplify",
+     "simplify,compact-rows,compact-rows,simplify",
+     "recompute",
+     {.eager = true, .skipped = {}}},
+    {"as written", "simplify,stabilise-softmax,simplify", "simplify", "recompute"},
+};
+
+/// A pass list as a user may spell it: the passes, or what is wrong with it.
+struct PassList {
+  std::vector<const NamedPass *> passes;
+  std::optional<std::string> wrong;
+};
+
+PassList readList(StringRef text) {
+  PassList list;
+  llvm::SmallVector<StringRef> names;
+  text.split(names, ',');
+  for (StringRef name : names) {
+    if (auto *shorthand = llvm::find_if(kLists, [&](const auto &entry) { return entry.first == name; });
+        shorthand != std::end(kLists)) {
+      PassList inner = readList(shorthand->second);
+      list.passes.insert(list.passes.end(), inner.passes.begin(), inner.passes.end());
+      continue;
+    }
+    auto *pass = llvm::find_if(kPasses, [&](const NamedPass &pass) { return pass.name == name; });
+    if (pass != std::end(kPasses)) {
+      list.passes.push_back(pass);
+      continue;
+    }
+    if (name == "none" || name == "default") {
+      list.wrong = "`" + name.str() + "` stands alone in --passes, but is given in the list `" + text.str() + "`";
+      return list;
+    }
+    std::vector<std::string_view> known = {"none", "default"};
+    std::string all;
+    for (const NamedPass &candidate : kPasses) {
+      known.push_back(std::string_view(candidate.name));
+      all += ", " + candidate.name.str();
+    }
+    std::string_view near = language::nearest(std::string_view(name), known);
+    list.wrong = "there is no pass `" + name.str() + "`; " +
+                 (near.empty() ? "--passes takes none, default, C, R, or a list of:" + all.substr(1)
+                               : "did you mean `" + std::string(near) + "`?");
+    return list;
+  }
+  return list;
+}
+
+/// Adds the passes of a list that is known to be right, less those that are switched off.
+void addPasses(mlir::PassManager &manager, StringRef text, const Mode &mode, llvm::ArrayRef<const NamedPass *> off) {
+  if (text.empty())
+    return;
+  auto &nested = manager.nest<mlir::func::FuncOp>();
+  for (const NamedPass *pass : readList(text).passes)
+    if (!llvm::is_contained(off, pass))
+      pass->add(nested, mode);
+}
+
+void addPlan(mlir::PassManager &manager, const Plan &plan, bool differentiate, llvm::ArrayRef<const NamedPass *> off) {
+  addPasses(manager, plan.before, plan.mode, off);
+  if (differentiate) {
+    manager.addNestedPass<mlir::func::FuncOp>(flow::createDifferentiatePass());
+    addPasses(manager, plan.after, plan.mode, off);
+  }
+  addPasses(manager, plan.end, plan.mode, off);
+}
+
+/// What `plan` makes of a copy of the module costs.
+std::optional<flow::Cost> weigh(mlir::ModuleOp module, const Plan &plan, bool differentiate,
+                                llvm::ArrayRef<const NamedPass *> off) {
+  mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
+  mlir::PassManager manager(module.getContext());
+  manager.enableVerifier(false);
+  addPlan(manager, plan, differentiate, off);
+  // Only the plan that is taken has its say.
+  mlir::ScopedDiagnosticHandler quiet(module.getContext(), [](mlir::Diagnostic &) { return mlir::success(); });
+  auto functions = copy->getOps<mlir::func::FuncOp>();
+  if (functions.empty() || mlir::failed(manager.run(*copy)))
+    return std::nullopt;
+  return flow::estimate(*functions.begin());
+}
+
+/// The plan of `default` for a module.
+Plan choosePlan(mlir::ModuleOp module, bool differentiate, llvm::ArrayRef<const NamedPass *> off,
+                std::vector<PlanCost> &weighed) {
+  Plan best = kPlans[0];
+  double least = 0;
+  auto consider = [&](const Plan &plan) {
+    auto cost = weigh(module, plan, differentiate, off);
+    if (!cost)
+      return;
+    bool isBetter = weighed.empty() || cost->price() < least;
+    if (isBetter) {
+      best = plan;
+      least = cost->price();
+      for (PlanCost &other : weighed)
+        other.isTaken = false;
+    }
+    weighed.push_back({plan.name, cost->operations, cost->bytes, cost->peakBytes, cost->price(), isBetter});
+  };
+  for (const Plan &plan : kPlans)
+    consider(plan);
+  // Each sum by itself may be better off as it was.
+  int64_t numSums = 0;
+  module.walk([&](flow::ReduceOp op) {
+    numSums += op.getKind() == flow::ReduceKind::Sum || op.getKind() == flow::ReduceKind::Mean;
+  });
+  constexpr int64_t kMaxTrials = 8;
+  for (int64_t sum = 0; best.mode.eager && numSums > 1 && sum < std::min(numSums, kMaxTrials); ++sum) {
+    Plan without = best;
+    without.mode.skipped.push_back(sum);
+    without.name += " but for sum " + std::to_string(sum);
+    consider(without);
+  }
+  return best;
+}
 
 }  // namespace
 
 std::vector<std::string_view> passNames() {
   std::vector<std::string_view> names;
   for (const NamedPass &pass : kPasses)
-    names.push_back(pass.name);
+    names.emplace_back(pass.name);
   return names;
 }
 
-/// Adds the passes of one list.
-static std::optional<std::string> addPasses(mlir::PassManager &manager, const std::string &text) {
-  if (text == "none")
+std::optional<std::string> buildPipeline(mlir::PassManager &manager, mlir::ModuleOp module, const std::string &text,
+                                         bool differentiate, std::vector<PlanCost> *weighed) {
+  auto [head, tail] = StringRef(text).split(',');
+  if (head == "default") {
+    std::vector<const NamedPass *> off;
+    llvm::SmallVector<StringRef> names;
+    if (head.size() < text.size())
+      tail.split(names, ',');
+    for (StringRef name : names) {
+      if (!name.consume_front("-"))
+        return "`default` stands alone in --passes or is followed by passes to leave out, such as `default,-" +
+               kPasses[2].name.str() + "`, but the list is `" + text + "`";
+      PassList list = readList(name);
+      if (list.wrong)
+        return list.wrong;
+      off.insert(off.end(), list.passes.begin(), list.passes.end());
+    }
+    std::vector<PlanCost> costs;
+    addPlan(manager, choosePlan(module, differentiate, off, costs), differentiate, off);
+    if (weighed)
+      *weighed = std::move(costs);
     return std::nullopt;
-  llvm::SmallVector<llvm::StringRef> names;
-  if (text == "default")
-    for (std::string_view name : kDefault)
-      names.push_back(llvm::StringRef(name.data(), name.size()));
-  else
-    llvm::StringRef(text).split(names, ',');
-  for (llvm::StringRef name : names) {
-    auto pass = llvm::find_if(kPasses, [&](const NamedPass &pass) { return name == llvm::StringRef(pass.name); });
-    if (pass != std::end(kPasses)) {
-      pass->add(manager);
-      continue;
-    }
-    if (name == "none" || name == "default")
-      return "`" + name.str() + "` stands alone in --passes, but is given in the list `" + text + "`";
-    std::vector<std::string_view> known = {"none", "default"};
-    std::string list;
-    for (const NamedPass &candidate : kPasses) {
-      known.push_back(candidate.name);
-      list += ", " + std::string(candidate.name);
-    }
-    std::string_view near = language::nearest(std::string_view(name.data(), name.size()), known);
-    return "there is no pass `" + name.str() + "`; " +
-           (near.empty() ? "--passes takes none, default, or a list of:" + list.substr(1)
-                         : "did you mean `" + std::string(near) + "`?");
   }
+  Plan plan{text, text, text, ""};
+  if (text == "none")
+    plan.before = plan.after = "";
+  else if (PassList list = readList(text); list.wrong)
+    return list.wrong;
+  addPlan(manager, plan, differentiate, {});
   return std::nullopt;
-}
-
-std::optional<std::string> buildPipeline(mlir::PassManager &manager, const std::string &text, bool differentiate) {
-  // What makes the forward pass smaller comes first: there is then less to differentiate.
-  auto wrong = addPasses(manager, text);
-  if (wrong || !differentiate)
-    return wrong;
-  manager.addNestedPass<mlir::func::FuncOp>(flow::createDifferentiatePass());
-  return addPasses(manager, text);
 }
 
 }  // namespace hector

@@ -1,6 +1,7 @@
 /// Named pipelines: what `--passes` means.
 #pragma once
 
+#include <mlir/IR/BuiltinOps.h>
 #include <mlir/Pass/PassManager.h>
 
 #include <optional>
@@ -13,9 +14,25 @@ namespace hector {
 /// The names that `--passes` takes in a list.
 std::vector<std::string_view> passNames();
 
-/// Adds the passes of `text` to `manager`: `none`, `default`, or names separated by commas, in their order.
+/// A plan that `default` weighed for a function, with its numbers on the function's graph.
+struct PlanCost {
+  std::string name;
+  double operations = 0;
+  double bytes = 0;
+  double peakBytes = 0;
+  double price = 0;  // what plans are compared by, in bytes' worth
+  bool isTaken = false;
+};
+
+/// Adds the passes of `text` to `manager`, which is to run on `module`:
+///   none             no pass
+///   default          of some plans the one that takes least on this function and its `flow.graph`
+///   default,-NAME    the same without a pass
+///   C, R, C,R        the paper's compaction and reordering
+///   NAME,NAME        the named passes in their order
 /// With `differentiate`, gradients of all inputs are derived after them, and the same passes run again on the whole.
-/// Gives what is wrong with the text, or nothing.
-std::optional<std::string> buildPipeline(mlir::PassManager &manager, const std::string &text, bool differentiate);
+/// Gives what is wrong with the text, or nothing. `weighed` takes the plans that were compared.
+std::optional<std::string> buildPipeline(mlir::PassManager &manager, mlir::ModuleOp module, const std::string &text,
+                                         bool differentiate, std::vector<PlanCost> *weighed = nullptr);
 
 }  // namespace hector

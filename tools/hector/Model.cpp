@@ -89,7 +89,7 @@ Result<mlir::OwningOpRef<mlir::ModuleOp>> compileToFlow(mlir::MLIRContext &conte
 
 Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad) {
   mlir::PassManager manager(module.getContext());
-  if (auto wrong = buildPipeline(manager, passes, grad))
+  if (auto wrong = buildPipeline(manager, module, passes, grad))
     return Status::invalid("error: " + *wrong);
   // Remarks are for those who ask for them; errors go into the message.
   std::string errors;

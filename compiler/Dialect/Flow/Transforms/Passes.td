@@ -71,6 +71,32 @@ def PrintKeysPass : Pass<"flow-print-keys", "mlir::func::FuncOp"> {
   }];
 }
 
+def RecomputePass : Pass<"flow-recompute", "mlir::func::FuncOp"> {
+  let summary = "Rebuilds values where they are read, where that costs less than storing them.";
+  let description = [{
+    What the gradients read of an edge softmax would be a number an edge, stored until then. It is made again from what is
+    stored for each node and pair:
+    ```mlir
+    %a = flow.add %s[src_pair], %t[dst_pair] : …
+    %d = flow.sub %a, %top[dst] : …
+    %e = flow.exp %d : …
+    %y = flow.div %e, %sum[dst] : …                        // read by the sum, and again by the gradients
+    ->
+    …
+    %a2 = flow.add %s[src_pair], %t[dst_pair] {flow.again = 0} : …
+    %d2 = flow.sub %a2, %top[dst] {flow.again = 0} : …
+    %e2 = flow.exp %d2 {flow.again = 0} : …
+    %y2 = flow.div %e2, %sum[dst] {flow.again = 0} : …     // read by the gradients
+    ```
+    Looks at the tables that pass between groups, in forward and backward alike. A value is rebuilt in every group that
+    reads it, together with the values of its own row that it was made from; others stay or become tables. The rewrite is
+    kept if the whole function then costs less (`price` in `compiler/Analysis/Cost.h`: bytes, operations, and memory held
+    from the forward to the backward phase), and undone otherwise. Products, reductions and results are always stored. `flow.again` keeps equal ops of different groups apart.
+    Runs last: other passes would see the same op several times.
+  }];
+  let statistics = [Statistic<"numRebuilt", "num-rebuilt", "Values rebuilt where they are read">];
+}
+
 def SpreadReadsPass : Pass<"flow-spread-reads", "mlir::func::FuncOp"> {
   let summary = "Makes every read through a map a table of its own.";
   let description = [{

@@ -1,0 +1,93 @@
+/// Golden cases with their gradients: every pass alone, the named lists and all passes together give the same numbers,
+/// whatever graph the passes are told to choose for.
+
+#include "Harness.h"
+#include "compiler/Dialect/Flow/IR/Flow.h"
+#include "compiler/Import/Import.h"
+#include "compiler/Pipelines/Pipelines.h"
+#include "tools/hector/Case.h"
+
+#include <gtest/gtest.h>
+#include <mlir/Dialect/Func/IR/FuncOps.h>
+
+#include <filesystem>
+
+namespace hector::numerics {
+namespace {
+
+const char *const kGolden = HECTOR_SOURCE_DIR "/../shared/golden/";
+
+class GoldenPassesTest : public testing::TestWithParam<std::string> {};
+
+/// Numbers that make passes choose differently: few pairs for many edges; more nodes than edges, and hardly any
+/// relation; pairs on one side only.
+std::vector<flow::GraphAttr> graphNumbers(mlir::MLIRContext &context, bool isUniform) {
+  auto numbers = [&](int64_t nodes, int64_t edges, int64_t srcPairs, int64_t dstPairs, int64_t relations) {
+    return flow::GraphAttr::get(&context, nodes, edges, srcPairs, dstPairs, relations, 3, isUniform, {}, {}, {}, {});
+  };
+  return {flow::GraphAttr(), numbers(1'000, 1'000'000, 5'000, 6'000, 2), numbers(90'000, 100, 90, 80, 1),
+          numbers(50, 1'000, 1'000, 60, 900)};
+}
+
+TEST_P(GoldenPassesTest, GiveTheSameNumbers) {
+  std::string path = std::string(kGolden) + GetParam() + ".safetensors";
+  if (!std::filesystem::exists(path))
+    GTEST_SKIP() << "there is no " << path;
+  auto model = loadFile("test/golden/" + GetParam() + ".hec");
+  ASSERT_TRUE(model) << model.status().message();
+  language::Binding binding;
+  ASSERT_FALSE(language::bindAttributes(model->signature, {}, binding));
+  auto loaded = loadCase(path, model->signature, binding);
+  ASSERT_TRUE(loaded) << loaded.status().message();
+  mlir::MLIRContext context;
+  loadDialects(context);
+  auto module = compileToFlow(context, *model, binding, "f64");
+  ASSERT_TRUE(module) << module.status().message();
+
+  std::vector<std::string> ways = {"none", "C", "R", "C,R", "default"};
+  std::string all;
+  for (std::string_view name : passNames()) {
+    ways.emplace_back(name);
+    ways.push_back("default,-" + std::string(name));
+    all += (all.empty() ? "" : ",") + std::string(name);
+  }
+  ways.push_back(all);
+  bool isUniform = loaded->graph.srcTypeOfRelation() && loaded->graph.dstTypeOfRelation();
+  for (const std::string &way : ways)
+    for (flow::GraphAttr numbers : graphNumbers(context, isUniform)) {
+      mlir::OwningOpRef<mlir::ModuleOp> copy = (*module)->clone();
+      auto function = *copy->getOps<mlir::func::FuncOp>().begin();
+      if (numbers)
+        function->setAttr("flow.graph", numbers);
+      SCOPED_TRACE("--passes " + way + (numbers ? ", edges = " + std::to_string(numbers.getEdges()) : ""));
+      Status status = runPasses(*copy, way, /*grad=*/true);
+      ASSERT_TRUE(status.isOk()) << status.message();
+      std::vector<Table> arguments;
+      for (size_t i = 0; i < loaded->inputs.size(); ++i)
+        arguments.push_back(toTable(*loaded->inputs[i], model->signature.inputs[i].home));
+      for (size_t i = arguments.size(); i < function.getNumArguments(); ++i)
+        arguments.push_back(toTable(*loaded->file.find(inputName(function, i).str()), language::Home::Node));
+      auto results = interpret(function, loaded->graph, std::move(arguments));
+      ASSERT_TRUE(results) << results.status().message();
+      for (size_t i = 0; i < results->size(); ++i) {
+        std::string name = resultName(function, i).str();
+        SCOPED_TRACE(name);
+        const Tensor *expected = loaded->file.find(name);
+        if (!expected)  // an input without a golden gradient
+          continue;
+        Table table = (*results)[i];
+        table.values = expected->toDoubles();
+        expectClose({{name, (*results)[i]}}, {{name, table}}, 1e-9);
+      }
+      if (HasFailure())
+        return;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, GoldenPassesTest,
+                         testing::Values("gat_small", "gcn_small", "hgt_small", "rgat_heads_small", "rgat_small",
+                                         "rgcn_small", "sage_small"),
+                         [](const auto &info) { return info.param; });
+
+}  // namespace
+}  // namespace hector::numerics
