@@ -31,10 +31,14 @@ struct RunOptions {
 
 struct CompileOptions {
   ModelOptions model;
+  std::string graphPath;  // empty: no graph
   std::string emit;
   bool grad = false;
-  std::string passes = "none";
-  std::string outPath;  // empty: standard output
+  std::string passes;       // empty: `none` for flow, `default` for the others
+  std::string cache;        // bytes, such as 32M; empty: a middling cache
+  bool remarks = false;     // what passes have to say, to standard error
+  bool dumpPasses = false;  // IR after each pass that changed it, to standard error
+  std::string outPath;      // empty: standard output
 };
 
 int runCommand(const RunOptions &options);

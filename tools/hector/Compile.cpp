@@ -1,13 +1,39 @@
 /// `hector compile`: a model as one of the compiler's forms.
 
 #include "Model.h"
+#include "Summary.h"
+#include "compiler/Analysis/Cost.h"
 #include "runtime/storage/File.h"
 
 #include <llvm/Support/raw_ostream.h>
+#include <mlir/Dialect/Func/IR/FuncOps.h>
 
+#include <charconv>
 #include <cstdio>
 
 namespace hector {
+
+/// "4096", "512K", "32M" or "1G" in bytes.
+static Result<int64_t> parseBytes(const std::string &text) {
+  int64_t number = 0;
+  const char *end = text.data() + text.size();
+  auto [rest, error] = std::from_chars(text.data(), end, number);
+  std::string_view suffix(rest, static_cast<size_t>(end - rest));
+  int shift = suffix == "K" ? 10 : suffix == "M" ? 20 : suffix == "G" ? 30 : suffix.empty() ? 0 : -1;
+  if (error != std::errc() || shift < 0 || number < 1 || number > (int64_t{1} << 40 >> shift))
+    return Status::invalid("error: --cache takes bytes, such as 32M or 512K, from 1 to 1024G; `" + text +
+                           "` is none of these");
+  return number << shift;
+}
+
+/// Writes a machine with the given cache on every function; other numbers are the defaults.
+static void attachCache(mlir::ModuleOp module, int64_t cacheBytes) {
+  for (auto function : module.getOps<mlir::func::FuncOp>()) {
+    auto machine = flow::MachineAttr::get(module.getContext(), cacheBytes,
+                                          static_cast<int64_t>(flow::Machine(function).operationsPerByte));
+    function->setAttr("flow.machine", machine);
+  }
+}
 
 static Status compileModel(const CompileOptions &options) {
   auto model = loadModel(options.model);
@@ -20,15 +46,37 @@ static Status compileModel(const CompileOptions &options) {
     return Status::invalid("error: " + *wrong);
   mlir::MLIRContext context;
   loadDialects(context);
-  auto module = compileToFlow(context, *model, binding, options.model.dtype.empty() ? "f32" : options.model.dtype);
+  const std::string dtype = options.model.dtype.empty() ? "f32" : options.model.dtype;
+  auto module = compileToFlow(context, *model, binding, dtype);
   if (!module)
     return module.status();
-  if (Status status = runPasses(module->get(), options.passes, options.grad); !status.isOk())
+  if (!options.graphPath.empty()) {
+    auto graph = loadGraph(options.graphPath, model->signature);
+    if (!graph)
+      return graph.status();
+    attachGraph(module->get(), *graph);
+  }
+  if (!options.cache.empty()) {
+    auto bytes = parseBytes(options.cache);
+    if (!bytes)
+      return bytes.status();
+    attachCache(module->get(), *bytes);
+  }
+  std::string passes = options.passes;
+  if (passes.empty())
+    passes = options.emit == "flow" ? "none" : "default";
+  PassOutput output = {options.model.path, options.remarks, options.dumpPasses};
+  if (Status status = runPasses(module->get(), passes, options.grad, output); !status.isOk())
     return status;
   std::string text;
-  llvm::raw_string_ostream out(text);
-  module->get().print(out);
-  out << '\n';
+  if (options.emit == "summary") {
+    auto function = *module->get().getOps<mlir::func::FuncOp>().begin();
+    text = formatSummary(function, binding, {options.model.path, passes, dtype});
+  } else {
+    llvm::raw_string_ostream out(text);
+    module->get().print(out);
+    out << '\n';
+  }
   if (options.outPath.empty()) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
       return Status::failed("error: cannot write to standard output");

@@ -3,14 +3,21 @@
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "compiler/Import/Import.h"
 #include "compiler/Pipelines/Pipelines.h"
+#include "runtime/base/Memory.h"
+#include "runtime/graph/GraphFile.h"
+#include "runtime/graph/GraphSummary.h"
+#include "runtime/storage/Safetensors.h"
 
 #include <mlir/Dialect/Func/IR/FuncOps.h>
 #include <mlir/IR/Diagnostics.h>
 #include <mlir/Pass/PassManager.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <limits>
+#include <set>
 
 namespace hector {
 
@@ -87,15 +94,110 @@ Result<mlir::OwningOpRef<mlir::ModuleOp>> compileToFlow(mlir::MLIRContext &conte
   return module;
 }
 
-Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad) {
+//===- Graphs ----------------------------------------------------------------------------------------------------===//
+
+Result<Graph> loadGraph(const std::string &path, const language::Signature &signature) {
+  auto file = readSafetensors(path);
+  if (!file)
+    return Status(std::move(file).status()).during("error");
+  // A graph file says itself how many types there are; a case leaves it to the tensors of the model's inputs.
+  auto read = [&]() -> Result<Graph> {
+    if (file->metadata.count("hector.format")) {
+      auto contents = graphFromTensors(std::move(*file), path);
+      return contents ? Result<Graph>(std::move(contents->graph)) : Result<Graph>(contents.status());
+    }
+    int64_t relations = -1, nodes = -1;
+    for (const language::InputDecl &input : signature.inputs) {
+      const Tensor *tensor = file->find(input.name);
+      if (!tensor)
+        tensor = file->find("param." + input.name);
+      if (tensor && !tensor->shape.empty() && input.home == language::Home::EdgeType)
+        relations = tensor->shape[0];
+      if (tensor && !tensor->shape.empty() && input.home == language::Home::Node)
+        nodes = tensor->shape[0];
+    }
+    auto graph = Graph::fromTensors(*file, relations, nodes);
+    return graph ? std::move(graph) : Result<Graph>(Status(graph.status()).during(path));
+  };
+  auto graph = read();
+  if (!graph)
+    return Status(graph.status()).during("error");
+  if (Status status = requireMemory("error: " + path + ": counting pairs", summaryBytes(*graph)); !status.isOk())
+    return status;
+  return graph;
+}
+
+/// How many of `count` rows `ids` names 0, 1, 2 to 3, 4 to 7 … times.
+static mlir::DenseI64ArrayAttr readProfile(mlir::MLIRContext *context, const IdArray &ids, int64_t count) {
+  BigVector<int32_t> reads(static_cast<size_t>(count));  // never more than edges, which are in memory
+  ids.visit([&](auto span) {
+    for (auto id : span)
+      if (reads[static_cast<size_t>(id)] < std::numeric_limits<int32_t>::max())
+        ++reads[static_cast<size_t>(id)];
+  });
+  std::vector<int64_t> profile;
+  for (int32_t number : reads) {
+    size_t bin = static_cast<size_t>(std::bit_width(static_cast<uint32_t>(number)));
+    if (bin >= profile.size())
+      profile.resize(bin + 1);
+    ++profile[bin];
+  }
+  return mlir::DenseI64ArrayAttr::get(context, profile);
+}
+
+void attachGraph(mlir::ModuleOp module, const Graph &graph) {
+  mlir::MLIRContext *context = module.getContext();
+  const Pairs &src = graph.srcPairs(), &dst = graph.dstPairs();
+  bool uniform = graph.srcTypeOfRelation().isOk() && graph.dstTypeOfRelation().isOk();
+  auto numbers = flow::GraphAttr::get(
+      context, graph.numNodes(), graph.numEdges(), src.count(), dst.count(), graph.numRelations(), graph.numNodeTypes(),
+      uniform, readProfile(context, graph.src(), graph.numNodes()), readProfile(context, graph.dst(), graph.numNodes()),
+      readProfile(context, src.ofEdge, src.count()), readProfile(context, dst.ofEdge, dst.count()));
+  for (auto function : module.getOps<mlir::func::FuncOp>())
+    function->setAttr("flow.graph", numbers);
+}
+
+//===- Passes ----------------------------------------------------------------------------------------------------===//
+
+mlir::FileLineColLoc placeIn(const std::string &file, mlir::Location location) {
+  if (auto place = mlir::dyn_cast<mlir::FileLineColLoc>(location))
+    return place.getFilename().getValue() == llvm::StringRef(file) ? place : mlir::FileLineColLoc();
+  if (auto call = mlir::dyn_cast<mlir::CallSiteLoc>(location)) {
+    auto place = placeIn(file, call.getCallee());
+    return place ? place : placeIn(file, call.getCaller());
+  }
+  if (auto name = mlir::dyn_cast<mlir::NameLoc>(location))
+    return placeIn(file, name.getChildLoc());
+  if (auto fused = mlir::dyn_cast<mlir::FusedLoc>(location))
+    for (mlir::Location part : fused.getLocations())
+      if (auto place = placeIn(file, part))
+        return place;
+  return {};
+}
+
+Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad, const PassOutput &output) {
   mlir::PassManager manager(module.getContext());
   if (auto wrong = buildPipeline(manager, module, passes, grad))
     return Status::invalid("error: " + *wrong);
+  if (output.dumps)
+    manager.enableIRPrinting(/*shouldPrintBeforePass=*/{},
+                             /*shouldPrintAfterPass=*/[](mlir::Pass *, mlir::Operation *) { return true; },
+                             /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/true);
   // Remarks are for those who ask for them; errors go into the message.
   std::string errors;
+  std::set<std::string> said;  // passes run again on the gradients, and would repeat themselves
   mlir::ScopedDiagnosticHandler handler(module.getContext(), [&](mlir::Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
+    if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error) {
       errors += "\n  " + diagnostic.str();
+    } else if (output.remarks) {
+      auto place = placeIn(output.model, diagnostic.getLocation());
+      std::string line = output.model;
+      if (place)
+        line += ":" + std::to_string(place.getLine()) + ":" + std::to_string(place.getColumn());
+      line += ": remark: " + diagnostic.str() + "\n";
+      if (said.insert(line).second)
+        std::fputs(line.c_str(), stderr);
+    }
     return mlir::success();
   });
   if (mlir::failed(manager.run(module)))

@@ -4,9 +4,11 @@
 #include "language/Parser.h"
 #include "language/Signature.h"
 #include "runtime/base/Status.h"
+#include "runtime/graph/Graph.h"
 #include "tools/hector/Commands.h"
 
 #include <mlir/IR/BuiltinOps.h>
+#include <mlir/IR/Location.h>
 #include <mlir/IR/MLIRContext.h>
 #include <mlir/IR/OwningOpRef.h>
 
@@ -28,8 +30,26 @@ Result<Model> loadModel(const ModelOptions &options);
 Result<mlir::OwningOpRef<mlir::ModuleOp>> compileToFlow(mlir::MLIRContext &context, const Model &model,
                                                         const language::Binding &binding, const std::string &dtype);
 
+/// Reads the graph of a graph file, or of a case for the model: the rows of its tensors then say how many nodes and
+/// edge types there are. The message of a failure is ready to be printed.
+Result<Graph> loadGraph(const std::string &path, const language::Signature &signature);
+
+/// Writes the graph's numbers on every function, for passes to choose by. Takes memory for each edge and node.
+void attachGraph(mlir::ModuleOp module, const Graph &graph);
+
+/// What passes say while they run, on standard error.
+struct PassOutput {
+  std::string model;     // the file whose places remarks are given in, where they have one there
+  bool remarks = false;  // each once
+  bool dumps = false;    // IR after each pass that changed it
+};
+
 /// Runs the passes that `passes` names; with `grad`, derives the gradients of all inputs as well.
-Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad);
+Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad, const PassOutput &output = {});
+
+/// Where in `file` an op comes from: its own place, or that of the call that led to it. Nothing where it has none
+/// there.
+mlir::FileLineColLoc placeIn(const std::string &file, mlir::Location location);
 
 /// Loads the dialects that models use.
 void loadDialects(mlir::MLIRContext &context);

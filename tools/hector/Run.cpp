@@ -83,6 +83,7 @@ static Status runModel(RunOptions options) {
   auto module = compileToFlow(context, *model, binding, options.model.dtype);
   if (!module)
     return module.status();
+  attachGraph(module->get(), loaded->graph);
   if (Status status = runPasses(module->get(), options.passes, options.grad); !status.isOk())
     return status;
   auto function = *module->get().getOps<mlir::func::FuncOp>().begin();

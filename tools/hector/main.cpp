@@ -108,16 +108,26 @@ int main(int argc, char **argv) {
   CompileOptions compile;
   CLI::App *compileApp = app.add_subcommand("compile", "Prints a model as the compiler sees it");
   addModelOptions(*compileApp, compile.model);
-  compileApp->add_option("--emit", compile.emit, "The form: flow")
+  compileApp->add_option("--graph", compile.graphPath, "The graph to compile for, or a case with it (.safetensors)")
+      ->type_name("FILE");
+  compileApp
+      ->add_option("--emit", compile.emit,
+                   "The form: flow as the model says it, flow-opt after the passes, or a summary of what it costs")
       ->required()
-      ->check(oneOf({"flow"}))
+      ->check(oneOf({"flow", "flow-opt", "summary"}))
       ->type_name("FORM");
   compileApp->add_flag("--grad", compile.grad, "Derives the gradients of all inputs");
-  compileApp->add_option("--passes", compile.passes, "none, default, or names separated by commas")
-      ->capture_default_str()
+  compileApp
+      ->add_option("--passes", compile.passes,
+                   "none, default, or names separated by commas; unless given, none for flow and default otherwise")
       ->type_name("LIST");
+  compileApp->add_option("--cache", compile.cache, "What the machine's largest cache holds, such as 32M (the default)")
+      ->type_name("BYTES");
+  compileApp->add_flag("--remarks", compile.remarks, "Prints what passes declined to do, and why");
+  compileApp->add_flag("--dump-passes", compile.dumpPasses, "Prints the IR after each pass that changed it");
   compileApp->add_option("-o,--out", compile.outPath, "A file instead of standard output")->type_name("FILE");
-  compileApp->footer("Example:\n  hector compile models/rgcn.hec --size d_in=64 --size d_out=64 --emit flow");
+  compileApp->footer("Examples:\n  hector compile models/rgcn.hec --size d_in=64 --size d_out=64 --emit flow\n"
+                     "  hector compile models/hgt.hec --size d=64 --graph aifb.safetensors --grad --emit summary");
 
   CLI::App *dataApp = app.add_subcommand("data", "Imports, makes, describes and checks graph files");
   dataApp->require_subcommand(1);

@@ -1,0 +1,188 @@
+#include "Summary.h"
+
+#include "Model.h"
+#include "compiler/Analysis/Cost.h"
+#include "runtime/base/Memory.h"
+#include "tools/hector/DataMakeInfo.h"
+
+#include <cstdio>
+
+namespace hector {
+
+using namespace flow;
+
+namespace {
+
+constexpr size_t kColumns = 100;
+
+/// Three digits and a unit: "8.19 GFLOP", "640 FLOP".
+std::string scaled(double value, const char *unit) {
+  static constexpr const char *kPrefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+  size_t i = 0;
+  // 999.5 would be printed as 1000.
+  for (; value >= 999.5 && i + 1 < std::size(kPrefixes); ++i)
+    value /= 1000;
+  char text[32];
+  int digits = i == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  std::snprintf(text, sizeof text, "%.*f %s%s", digits, value, kPrefixes[i], unit);
+  return text;
+}
+
+std::string formatCount(double value) {
+  return withCommas(static_cast<int64_t>(value));
+}
+
+/// The lines of the model that a group comes from: "7" or "7-9"; empty where it comes from none.
+std::string formatLines(const std::string &file, const GroupCost &group) {
+  unsigned first = 0, last = 0;
+  for (const OpCost &op : group.ops)
+    if (auto place = placeIn(file, op.op->getLoc())) {
+      first = first == 0 ? place.getLine() : std::min(first, place.getLine());
+      last = std::max(last, place.getLine());
+    }
+  if (first == 0)
+    return "";
+  return first == last ? std::to_string(first) : std::to_string(first) + "-" + std::to_string(last);
+}
+
+std::string shortName(mlir::Operation *op) {
+  return op->getName().stripDialect().str();
+}
+
+/// The names of a group's ops in the order in which they first appear: "reduce (2), sub, exp".
+std::vector<std::string> formatOps(const GroupCost &group) {
+  std::vector<std::pair<std::string, int>> counts;
+  for (const OpCost &op : group.ops) {
+    auto found = llvm::find_if(counts, [&](const auto &item) { return item.first == shortName(op.op); });
+    if (found == counts.end())
+      counts.emplace_back(shortName(op.op), 1);
+    else
+      ++found->second;
+  }
+  std::vector<std::string> words;
+  for (size_t i = 0; i < counts.size(); ++i)
+    words.push_back(counts[i].first + (counts[i].second > 1 ? " (" + std::to_string(counts[i].second) + ")" : "") +
+                    (i + 1 < counts.size() ? "," : ""));
+  return words;
+}
+
+/// Appends words to `line`, which starts at column 0, going on below its column where they do not fit.
+void appendWords(std::string &text, std::string line, const std::vector<std::string> &words) {
+  const size_t indent = line.size();
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0 && line.size() + 1 + words[i].size() > kColumns) {
+      text += line + "\n";
+      line = std::string(indent, ' ');
+    } else if (i > 0) {
+      line += ' ';
+    }
+    line += words[i];
+  }
+  text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+}
+
+std::string padLeft(const std::string &text, size_t width) {
+  return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
+}
+
+std::string padRight(const std::string &text, size_t width) {
+  return text.size() < width ? text + std::string(width - text.size(), ' ') : text;
+}
+
+std::vector<std::string> splitWords(llvm::StringRef text) {
+  llvm::SmallVector<llvm::StringRef> words;
+  text.split(words, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  return {words.begin(), words.end()};
+}
+
+std::string formatGraph(const RowCounts &rows) {
+  GraphAttr graph = rows.getGraph();
+  std::string numbers = withCommas(graph.getNodes()) + " nodes of " + withCommas(graph.getNodeTypes()) +
+                        (graph.getNodeTypes() == 1 ? " type, " : " types, ") + withCommas(graph.getEdges()) +
+                        " edges of " + withCommas(graph.getRelations()) +
+                        (graph.getRelations() == 1 ? " type, " : " types, ") + withCommas(graph.getSrcPairs()) +
+                        " source pairs, " + withCommas(graph.getDstPairs()) + " destination pairs";
+  return rows.isGiven() ? numbers : "none given: a middling one of " + numbers + " is assumed";
+}
+
+}  // namespace
+
+std::string formatSummary(mlir::func::FuncOp function, const language::Binding &binding,
+                          const SummaryOptions &options) {
+  Cost cost = estimate(function);
+  RowCounts rows(function);
+  Machine machine(function);
+  std::string text;
+  std::string header = function.getName().str() + ":";
+  for (const auto &[name, size] : binding.sizes)
+    header += " " + name + "=" + std::to_string(size);
+  header += std::string(binding.sizes.empty() ? "" : ",") + " " + options.dtype +
+            (function->hasAttr("flow.forward_results") ? ", with gradients" : "") + ", passes " + options.passes;
+  appendWords(text, "model    ", splitWords(header));
+  appendWords(text, "graph    ", splitWords(formatGraph(rows)));
+  appendWords(text, "machine  ",
+              splitWords("a cache of " + formatBytes(static_cast<int64_t>(machine.cacheBytes)) + ", " +
+                         formatCount(machine.operationsPerByte) + " operations in the time of a byte"));
+
+  // Columns as wide as their widest entry.
+  struct Line {
+    Phase phase;
+    std::string cells[6];
+    std::vector<std::string> ops;
+  };
+  std::vector<Line> lines;
+  const char *const kTitles[6] = {"group", "loop", "rows", "operations", "bytes", "line"};
+  size_t widths[6];
+  for (size_t i = 0; i < 6; ++i)
+    widths[i] = std::string_view(kTitles[i]).size();
+  for (size_t i = 0; i < cost.groups.size(); ++i) {
+    const GroupCost &group = cost.groups[i];
+    Line line = {group.phase,
+                 {std::to_string(i), stringifyLoop(group.kind.loop).str() + " " + stringifyDomain(group.domain).str(),
+                  formatCount(group.rows), scaled(group.operations, "FLOP"), scaled(group.bytes, "B"),
+                  formatLines(options.model, group)},
+                 formatOps(group)};
+    for (size_t k = 0; k < 6; ++k)
+      widths[k] = std::max(widths[k], line.cells[k].size());
+    lines.push_back(std::move(line));
+  }
+  auto cells = [&](auto &row) {
+    std::string line;
+    for (size_t i = 0; i < 6; ++i)
+      line += (i == 1 ? padRight(row[i], widths[i]) : padLeft(row[i], widths[i])) + "  ";
+    return line;
+  };
+  text += "\n" + cells(kTitles) + "ops\n";
+  static constexpr const char *kPhases[] = {"once for a graph", "forward", "backward"};
+  for (size_t i = 0; i < lines.size(); ++i) {
+    bool isOnly = lines.front().phase == Phase::Forward && lines.back().phase == Phase::Forward;
+    if (!isOnly && (i == 0 || lines[i].phase != lines[i - 1].phase))
+      text += std::string(kPhases[static_cast<size_t>(lines[i].phase)]) + "\n";
+    appendWords(text, cells(lines[i].cells), lines[i].ops);
+  }
+
+  if (!cost.kept.empty()) {
+    text += "\nkept from the forward phase for the backward phase: " + scaled(cost.keptBytes(), "B") + "\n";
+    for (const KeptTable &kept : cost.kept) {
+      auto type = mlir::cast<RowsType>(kept.table.getType());
+      mlir::Operation *op = kept.table.getDefiningOp();
+      auto place = placeIn(options.model, op->getLoc());
+      text += padLeft(scaled(kept.bytes, "B"), 12) + "  " + stringifyDomain(type.getDomain()).str() + " " +
+              formatRow(type) + ", " + shortName(op) + (place ? " of line " + std::to_string(place.getLine()) : "") +
+              "\n";
+    }
+  }
+  auto total = [&](double value, const char *unit, const char *what) {
+    text += padLeft(scaled(value, unit), 12) + "  " + what + "\n";
+  };
+  text += "\n";
+  total(cost.operations, "FLOP", "operations");
+  total(cost.bytes, "B", "moved between groups and memory");
+  total(cost.peakBytes, "B", "live at once, at most, beside inputs and the graph");
+  total(cost.inputBytes, "B", "of inputs");
+  if (cost.graphBytes > 0)
+    total(cost.graphBytes, "B", "of tables computed once for a graph");
+  return text;
+}
+
+}  // namespace hector

@@ -1,0 +1,21 @@
+/// A compiled model for people: its groups, what each costs, what is kept, and what it comes to.
+#pragma once
+
+#include "language/Signature.h"
+
+#include <mlir/Dialect/Func/IR/FuncOps.h>
+
+#include <string>
+
+namespace hector {
+
+struct SummaryOptions {
+  std::string model;  // the file, for line numbers
+  std::string passes;
+  std::string dtype;
+};
+
+/// A text of at most 100 columns, for a function of flow.
+std::string formatSummary(mlir::func::FuncOp function, const language::Binding &binding, const SummaryOptions &options);
+
+}  // namespace hector
