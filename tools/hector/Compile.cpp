@@ -65,13 +65,14 @@ static Status compileModel(const CompileOptions &options) {
   std::string passes = options.passes;
   if (passes.empty())
     passes = options.emit == "flow" ? "none" : "default";
-  PassOutput output = {options.model.path, options.remarks, options.dumpPasses};
+  std::vector<PlanCost> plans;
+  PassOutput output = {options.model.path, options.remarks, options.dumpPasses, &plans};
   if (Status status = runPasses(module->get(), passes, options.grad, output); !status.isOk())
     return status;
   std::string text;
   if (options.emit == "summary") {
     auto function = *module->get().getOps<mlir::func::FuncOp>().begin();
-    text = formatSummary(function, binding, {options.model.path, passes, dtype});
+    text = formatSummary(function, binding, {options.model.path, passes, dtype, plans});
   } else {
     llvm::raw_string_ostream out(text);
     module->get().print(out);

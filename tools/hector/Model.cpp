@@ -129,7 +129,7 @@ Result<Graph> loadGraph(const std::string &path, const language::Signature &sign
 
 /// How many of `count` rows `ids` names 0, 1, 2 to 3, 4 to 7 … times.
 static mlir::DenseI64ArrayAttr readProfile(mlir::MLIRContext *context, const IdArray &ids, int64_t count) {
-  BigVector<int32_t> reads(static_cast<size_t>(count));  // never more than edges, which are in memory
+  BigVector<int32_t> reads(static_cast<size_t>(count), 0);  // never more than edges, which are in memory
   ids.visit([&](auto span) {
     for (auto id : span)
       if (reads[static_cast<size_t>(id)] < std::numeric_limits<int32_t>::max())
@@ -177,8 +177,16 @@ mlir::FileLineColLoc placeIn(const std::string &file, mlir::Location location) {
 
 Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad, const PassOutput &output) {
   mlir::PassManager manager(module.getContext());
-  if (auto wrong = buildPipeline(manager, module, passes, grad))
+  std::vector<PlanCost> plans;
+  if (auto wrong = buildPipeline(manager, module, passes, grad, &plans))
     return Status::invalid("error: " + *wrong);
+  for (const PlanCost &plan : plans)
+    if (output.remarks)
+      std::fprintf(stderr, "%s: remark: plan %s%s: %.4g operations, %.4g bytes moved, %.4g live at once, price %.4g\n",
+                   output.model.c_str(), plan.name.c_str(), plan.isTaken ? " (taken)" : "", plan.operations, plan.bytes,
+                   plan.peakBytes, plan.price);
+  if (output.plans)
+    *output.plans = plans;
   if (output.dumps)
     manager.enableIRPrinting(/*shouldPrintBeforePass=*/{},
                              /*shouldPrintAfterPass=*/[](mlir::Pass *, mlir::Operation *) { return true; },

@@ -1,6 +1,7 @@
 /// A model file read, parsed and bound.
 #pragma once
 
+#include "compiler/Pipelines/Pipelines.h"
 #include "language/Parser.h"
 #include "language/Signature.h"
 #include "runtime/base/Status.h"
@@ -39,9 +40,10 @@ void attachGraph(mlir::ModuleOp module, const Graph &graph);
 
 /// What passes say while they run, on standard error.
 struct PassOutput {
-  std::string model;     // the file whose places remarks are given in, where they have one there
-  bool remarks = false;  // each once
-  bool dumps = false;    // IR after each pass that changed it
+  std::string model;                       // the file whose places remarks are given in, where they have one there
+  bool remarks = false;                    // each once
+  bool dumps = false;                      // IR after each pass that changed it
+  std::vector<PlanCost> *plans = nullptr;  // takes those that `default` weighed
 };
 
 /// Runs the passes that `passes` names; with `grad`, derives the gradients of all inputs as well.

@@ -124,6 +124,12 @@ std::string formatSummary(mlir::func::FuncOp function, const language::Binding &
               splitWords("a cache of " + formatBytes(static_cast<int64_t>(machine.cacheBytes)) + ", " +
                          formatCount(machine.operationsPerByte) + " operations in the time of a byte"));
 
+  for (const PlanCost &plan : options.plans)
+    appendWords(text, &plan == &options.plans.front() ? "plans    " : "         ",
+                splitWords(plan.name + ": " + scaled(plan.operations, "FLOP") + ", " + scaled(plan.bytes, "B") +
+                           " moved, " + scaled(plan.peakBytes, "B") + " live at once, price " +
+                           scaled(plan.price, "B") + (plan.isTaken ? " (taken)" : "")));
+
   // Columns as wide as their widest entry.
   struct Line {
     Phase phase;

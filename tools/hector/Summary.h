@@ -1,11 +1,13 @@
 /// A compiled model for people: its groups, what each costs, what is kept, and what it comes to.
 #pragma once
 
+#include "compiler/Pipelines/Pipelines.h"
 #include "language/Signature.h"
 
 #include <mlir/Dialect/Func/IR/FuncOps.h>
 
 #include <string>
+#include <vector>
 
 namespace hector {
 
@@ -13,6 +15,7 @@ struct SummaryOptions {
   std::string model;  // the file, for line numbers
   std::string passes;
   std::string dtype;
+  std::vector<PlanCost> plans;  // that were weighed, if any
 };
 
 /// A text of at most 100 columns, for a function of flow.
