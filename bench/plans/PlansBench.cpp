@@ -1,0 +1,251 @@
+/// What passes bring: operations, bytes moved and the most memory live at once of RGCN, RGAT and HGT on real graphs, as
+/// the cost model counts them, with no pass, with compaction (C), with reordering (R), with both and with all. Fails
+/// where a pass fails, where IR does not verify, or where `default` would cost more than no pass at all.
+///
+///   plans-bench --hector PROGRAM --models FOLDER --data FOLDER --work FOLDER
+///
+/// Graphs are imported from the data folder into the work folder, once. Those that are not there are skipped.
+
+#include "compiler/Analysis/Cost.h"
+#include "tools/hector/Model.h"
+
+#include <mlir/Dialect/Func/IR/FuncOps.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fcntl.h>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <spawn.h>
+#include <string>
+#include <sys/wait.h>
+#include <vector>
+
+using namespace hector;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char *kWidth = "64";
+constexpr int kRuns = 21;
+
+struct GraphSource {
+  const char *name;
+  std::vector<std::string> options;  // of `hector data import`
+};
+const GraphSource kGraphs[] = {
+    {"aifb", {"--preset", "dgl-aifb"}},
+    {"mutag", {"--preset", "dgl-mutag"}},
+    {"fb15k-237", {}},
+    {"wn18rr", {}},
+    {"ogbn-mag-0.1",
+     {"--relation", "citing=paper:paper", "--relation", "writing=author:paper", "--relation", "has=field:paper",
+      "--drop-isolated"}},
+    {"hgb-dblp", {}},
+};
+constexpr const char *kModels[] = {"rgcn", "rgat", "hgt"};
+constexpr const char *kPasses[] = {"none", "C", "R", "C,R", "default"};
+constexpr size_t kNumPasses = std::size(kPasses);
+
+struct Plan {
+  double operations, bytes, peakBytes, price;
+};
+
+/// One line of the tables: a plan for each of `kPasses`, where the build knows those passes.
+struct Row {
+  std::string graph, model;
+  bool grad;
+  std::optional<Plan> plans[kNumPasses];
+};
+
+/// Whether the program ends well; what it prints on standard output is dropped.
+bool runProgram(const std::vector<std::string> &words) {
+  std::vector<char *> argv;
+  for (const std::string &word : words)
+    argv.push_back(const_cast<char *>(word.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t child = 0;
+  int status = 1;
+  bool started = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  return started && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/// A model read and bound: every size is the same.
+struct Bound {
+  Model model;
+  language::Binding binding;
+};
+
+Result<Bound> bindModel(const std::string &path) {
+  ModelOptions options;
+  options.path = path;
+  auto model = loadModel(options);
+  if (!model)
+    return model.status();
+  Bound bound = {std::move(*model), {}};
+  std::vector<std::string> sizes;
+  for (const language::SizeDecl &size : bound.model.signature.sizes)
+    sizes.push_back(size.name + "=" + kWidth);
+  if (auto wrong = language::bindAttributes(bound.model.signature, {}, bound.binding))
+    return Status::invalid(*wrong);
+  if (auto wrong = language::bindSizes(bound.model.signature, sizes, bound.binding))
+    return Status::invalid(*wrong);
+  return bound;
+}
+
+/// Compiles for a graph and counts.
+Result<Plan> makePlan(mlir::MLIRContext &context, const Bound &bound, const Graph &graph, const char *passes,
+                      bool grad) {
+  auto module = compileToFlow(context, bound.model, bound.binding, "f32");
+  if (!module)
+    return module.status();
+  attachGraph(module->get(), graph);
+  if (Status status = runPasses(module->get(), passes, grad); !status.isOk())
+    return status;
+  flow::Cost cost = flow::estimate(*module->get().getOps<mlir::func::FuncOp>().begin());
+  return Plan{cost.operations, cost.bytes, cost.peakBytes, cost.price()};
+}
+
+void printTable(const std::vector<Row> &rows, const char *title, double unit, double Plan::*field) {
+  std::printf("\n%-32s", title);
+  for (const char *passes : kPasses)
+    std::printf(" %10s", passes);
+  std::printf("\n");
+  double logs[kNumPasses] = {};
+  int counts[kNumPasses] = {};
+  for (const Row &row : rows) {
+    std::printf("%-14s %-5s %-11s", row.graph.c_str(), row.model.c_str(), row.grad ? "training" : "inference");
+    for (size_t i = 0; i < kNumPasses; ++i) {
+      if (!row.plans[i]) {
+        std::printf(" %10s", "-");
+        continue;
+      }
+      double value = *row.plans[i].*field, plain = *row.plans[0].*field;
+      std::printf(" %10.*f", value / unit < 10 ? 3 : 1, value / unit);
+      if (value > 0 && plain > 0) {
+        logs[i] += std::log(value / plain);
+        ++counts[i];
+      }
+    }
+    std::printf("\n");
+  }
+  std::printf("%-32s", "  of none, geometric mean");
+  for (size_t i = 0; i < kNumPasses; ++i)
+    counts[i] ? std::printf(" %9.1f%%", 100 * std::exp(logs[i] / counts[i])) : std::printf(" %10s", "-");
+  std::printf("\n");
+}
+
+/// Measures how long a model takes from its text to the plan for training, all of it afresh.
+bool printCompileTime(const std::string &path, const std::string &name, const Graph &graph) {
+  std::vector<double> times;
+  for (int run = 0; run < kRuns; ++run) {
+    auto start = std::chrono::steady_clock::now();
+    mlir::MLIRContext context;
+    loadDialects(context);
+    auto bound = bindModel(path);
+    if (!bound || !makePlan(context, *bound, graph, "default", /*grad=*/true))
+      return false;
+    times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::nth_element(times.begin(), times.begin() + kRuns / 2, times.end());
+  std::printf("\nhgt, training, default, for %s: compiled and counted in %.1f ms, median of %d runs\n", name.c_str(),
+              times[kRuns / 2], kRuns);
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  std::map<std::string, std::string> options;
+  for (int i = 1; i + 1 < argc; i += 2)
+    options[argv[i]] = argv[i + 1];
+  if (argc != 9 || !options.count("--hector") || !options.count("--models") || !options.count("--data") ||
+      !options.count("--work")) {
+    std::fputs("usage: plans-bench --hector PROGRAM --models FOLDER --data FOLDER --work FOLDER\n", stderr);
+    return 2;
+  }
+  const fs::path data = options["--data"], work = options["--work"], models = options["--models"];
+  fs::create_directories(work);
+  mlir::MLIRContext context;
+  loadDialects(context);
+  std::map<std::string, Bound> bound;
+  for (const char *name : kModels) {
+    auto model = bindModel((models / (std::string(name) + ".hec")).string());
+    if (!model) {
+      std::fprintf(stderr, "%s\n", model.status().message().c_str());
+      return 1;
+    }
+    bound.emplace(name, std::move(*model));
+  }
+
+  std::vector<Row> rows;
+  std::optional<std::pair<std::string, Graph>> timed;
+  bool fine = true;
+  for (const GraphSource &source : kGraphs) {
+    fs::path folder = data / source.name, file = work / (std::string(source.name) + ".safetensors");
+    if (!fs::exists(file)) {
+      if (!fs::exists(folder)) {
+        std::printf("skipped: %s, since there is no %s\n", source.name, folder.c_str());
+        continue;
+      }
+      std::vector<std::string> words = {options["--hector"], "data", "import", folder.string()};
+      words.insert(words.end(), source.options.begin(), source.options.end());
+      words.insert(words.end(), {"--out", file.string()});
+      if (!runProgram(words)) {
+        std::fprintf(stderr, "%s: `hector data import` fails\n", source.name);
+        fine = false;
+        continue;
+      }
+    }
+    for (const char *model : kModels) {
+      auto graph = loadGraph(file.string(), bound.at(model).model.signature);
+      if (!graph) {
+        std::fprintf(stderr, "%s\n", graph.status().message().c_str());
+        return 1;
+      }
+      for (bool grad : {false, true}) {
+        Row row = {source.name, model, grad, {}};
+        for (size_t i = 0; i < kNumPasses; ++i) {
+          auto plan = makePlan(context, bound.at(model), *graph, kPasses[i], grad);
+          if (!plan && plan.status().blame() == Blame::User)
+            continue;  // no such pass
+          if (!plan) {
+            std::fprintf(stderr, "%s, %s, --passes %s: %s\n", source.name, model, kPasses[i],
+                         plan.status().message().c_str());
+            fine = false;
+            continue;
+          }
+          row.plans[i] = *plan;
+        }
+        if (row.plans[0] && row.plans[kNumPasses - 1] && row.plans[kNumPasses - 1]->price > row.plans[0]->price) {
+          std::fprintf(stderr, "%s, %s, %s: default costs more than no pass\n", source.name, model,
+                       grad ? "training" : "inference");
+          fine = false;
+        }
+        rows.push_back(std::move(row));
+      }
+      if (!timed)
+        timed.emplace(source.name, std::move(*graph));
+    }
+  }
+  if (rows.empty()) {
+    std::printf("nothing to count: none of the graphs is in %s\n", data.c_str());
+    return fine ? 0 : 1;
+  }
+  std::printf("rows of %s numbers (f32), one head; `-`: this build has no such pass\n", kWidth);
+  printTable(rows, "operations, GFLOP", 1e9, &Plan::operations);
+  printTable(rows, "moved, MB", 1e6, &Plan::bytes);
+  printTable(rows, "live at once at most, MB", 1e6, &Plan::peakBytes);
+  if (!printCompileTime((models / "hgt.hec").string(), timed->first, timed->second)) {
+    std::fputs("hgt does not compile a second time\n", stderr);
+    fine = false;
+  }
+  return fine ? 0 : 1;
+}
