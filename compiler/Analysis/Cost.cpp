@@ -1,8 +1,5 @@
 #include "compiler/Analysis/Cost.h"
 
-#include <llvm/ADT/MapVector.h>
-#include <llvm/ADT/SetVector.h>
-
 #include <cmath>
 
 namespace hector::flow {
@@ -86,44 +83,31 @@ double Cost::keptBytes() const {
 
 namespace {
 
-class Estimator {
-public:
-  Estimator(mlir::func::FuncOp function, const Groups &groups)
-      : function(function), groups(groups), rows(function), machine(function) {}
-
-  Cost run();
-
-private:
-  /// Fills reads, indices and their bytes for `ops` in one loop of `kind`; `isInside` says what the loop itself
-  /// computes.
-  template <class IsInside>
-  void countReads(GroupCost &cost, llvm::ArrayRef<Operation *> ops, LoopKind kind, IsInside isInside) const;
-  GroupCost groupCost(unsigned index) const;
-  OpCost opCost(Operation *op) const;
-  void countMemory(Cost &cost);
-
-  mlir::func::FuncOp function;
-  const Groups &groups;
-  RowCounts rows;
-  Machine machine;
+/// The reads of ops in one loop of `kind`, the indices they take, and the bytes of both.
+struct LoopReads {
+  LoopKind kind;
+  llvm::SmallVector<TableCost> reads;
+  double indexBytes = 0;
+  double bytes = 0;
 };
 
-/// A read as the loop sees it. The rows of a traversal's levels are at hand: `[dst]` at an edge and `self` at a node
-/// are one row in a loop by destination.
-std::pair<Value, Map> readKey(Value table, Domain from, Map map, LoopKind kind) {
-  return {table, kind.isLevel(from, map) ? Map::Self : map};
-}
-
+/// Counts what the loop reads; `isInside` says which tables it computes itself.
 template <class IsInside>
-void Estimator::countReads(GroupCost &cost, llvm::ArrayRef<Operation *> ops, LoopKind kind, IsInside isInside) const {
-  llvm::MapVector<std::pair<Value, Map>, TableCost> reads;
-  llvm::SetVector<std::pair<Domain, Map>> maps;
+LoopReads countReads(llvm::ArrayRef<Operation *> ops, LoopKind kind, const RowCounts &rows, const Machine &machine,
+                     IsInside isInside) {
+  LoopReads loop = {kind, {}};
+  // Groups are small: searching a list is quicker than hashing.
+  llvm::SmallVector<std::pair<Value, Map>> keys;
+  llvm::SmallVector<std::pair<Domain, Map>> maps;
   for (Operation *op : ops) {
     Domain from = walkedDomain(op);
     // Rows in order find their type from a few offsets, and the single row needs no finding.
     auto note = [&](Map map) {
-      if (map != Map::Self && map != Map::One && !kind.isSorted(from, map))
-        maps.insert({from, map});
+      if (map != Map::Self && map != Map::One && !kind.isSorted(from, map) &&
+          !llvm::is_contained(maps, std::pair(from, map))) {
+        maps.push_back({from, map});
+        loop.indexBytes += 4 * rows.of(from);
+      }
     };
     note(collectMap(op));
     for (unsigned i = 0; i < op->getNumOperands(); ++i) {
@@ -134,65 +118,81 @@ void Estimator::countReads(GroupCost &cost, llvm::ArrayRef<Operation *> ops, Loo
         continue;
       RowsType type = rowsType(table);
       TableCost read = {table, map};
-      read.isGathered = !kind.isLevel(from, map) && !kind.isSorted(from, map) && map != Map::One;
+      bool isLevel = kind.isLevel(from, map);
+      read.isGathered = !isLevel && !kind.isSorted(from, map) && map != Map::One;
       read.bytes = read.isGathered ? gatheredBytes(type, from, map, rows, machine.cacheBytes)
                                    : std::min(tableBytes(type, rows), rows.of(from) * rowBytes(type));
-      auto [place, isNew] = reads.insert({readKey(table, from, map, kind), read});
-      if (!isNew && read.bytes > place->second.bytes)
-        place->second = read;
+      // The rows of a traversal's levels are at hand: `[dst]` at an edge and `self` at a node are one row in a loop by
+      // destination.
+      std::pair<Value, Map> key = {table, isLevel ? Map::Self : map};
+      auto *found = llvm::find(keys, key);
+      size_t place = static_cast<size_t>(found - keys.begin());
+      if (found == keys.end()) {
+        keys.push_back(key);
+        loop.reads.push_back(read);
+      } else if (read.bytes > loop.reads[place].bytes) {
+        loop.reads[place] = read;
+      }
     }
   }
-  cost.kind = kind;
-  cost.indexBytes = 0;
-  for (auto [from, map] : maps)
-    cost.indexBytes += 4 * rows.of(from);
-  cost.bytes = cost.indexBytes;
-  cost.reads.clear();
-  for (auto &[key, read] : reads) {
-    cost.reads.push_back(read);
-    cost.bytes += read.bytes;
-  }
+  loop.bytes = loop.indexBytes;
+  for (const TableCost &read : loop.reads)
+    loop.bytes += read.bytes;
+  return loop;
 }
 
-OpCost Estimator::opCost(Operation *op) const {
-  OpCost cost = {op, rows.of(walkedDomain(op)), operations(op, rows)};
-  auto isInside = [](Value) { return false; };
-  bool isFirst = true;
-  for (LoopKind kind : loopKinds(op).list()) {
-    GroupCost alone;
-    countReads(alone, op, kind, isInside);
-    if (isFirst || alone.bytes < cost.bytes)
-      cost.bytes = alone.bytes;
-    isFirst = false;
+/// The kind of loop that moves least, the first of equal ones.
+template <class IsInside>
+LoopReads bestLoop(llvm::ArrayRef<Operation *> ops, LoopKinds kinds, const RowCounts &rows, const Machine &machine,
+                   IsInside isInside) {
+  std::optional<LoopReads> best;
+  for (LoopKind kind : kinds.list()) {
+    LoopReads loop = countReads(ops, kind, rows, machine, isInside);
+    if (!best || loop.bytes < best->bytes)
+      best = std::move(loop);
   }
-  cost.bytes += tableBytes(rowsType(op->getResult(0)), rows);
-  return cost;
+  return std::move(*best);
 }
+
+class Estimator {
+public:
+  Estimator(mlir::func::FuncOp function, const Groups &groups)
+      : function(function), groups(groups), rows(function), machine(function) {}
+
+  Cost run();
+
+private:
+  GroupCost groupCost(unsigned index) const;
+  void countMemory(Cost &cost);
+
+  mlir::func::FuncOp function;
+  const Groups &groups;
+  RowCounts rows;
+  Machine machine;
+};
 
 GroupCost Estimator::groupCost(unsigned index) const {
   const Group &group = groups.list()[index];
-  GroupCost best;
-  bool isFirst = true;
-  for (LoopKind kind : group.kinds.list()) {
-    GroupCost cost;
-    countReads(cost, group.ops, kind, [&](Value table) { return groups.of(table) == index; });
-    if (isFirst || cost.bytes < best.bytes)
-      best = std::move(cost);
-    isFirst = false;
-  }
-  best.phase = group.phase;
-  best.domain = group.domain;
-  best.rows = rows.of(group.domain);
+  LoopReads loop =
+      bestLoop(group.ops, group.kinds, rows, machine, [&](Value table) { return groups.of(table) == index; });
+  GroupCost cost;
+  cost.phase = group.phase;
+  cost.kind = loop.kind;
+  cost.domain = group.domain;
+  cost.rows = rows.of(group.domain);
+  cost.bytes = loop.bytes;
+  cost.indexBytes = loop.indexBytes;
+  cost.reads.assign(loop.reads.begin(), loop.reads.end());
   for (Operation *op : group.ops) {
-    best.ops.push_back(opCost(op));
-    best.operations += best.ops.back().operations;
+    cost.ops.push_back({op, rows.of(walkedDomain(op)), operations(op, rows)});
+    cost.operations += cost.ops.back().operations;
     Value result = op->getResult(0);
     if (groups.escapes(result)) {
-      best.writes.push_back({result, Map::Self, false, tableBytes(rowsType(result), rows)});
-      best.bytes += best.writes.back().bytes;
+      cost.writes.push_back({result, Map::Self, false, tableBytes(rowsType(result), rows)});
+      cost.bytes += cost.writes.back().bytes;
     }
   }
-  return best;
+  return cost;
 }
 
 /// What is live between groups, and what crosses from the forward to the backward phase.
@@ -239,6 +239,11 @@ Cost Estimator::run() {
 }
 
 }  // namespace
+
+double bytesAlone(Operation *op, const RowCounts &rows, const Machine &machine) {
+  auto isInside = [](Value) { return false; };
+  return bestLoop(op, loopKinds(op), rows, machine, isInside).bytes + tableBytes(rowsType(op->getResult(0)), rows);
+}
 
 Cost estimate(mlir::func::FuncOp function, const Groups &groups) {
   return Estimator(function, groups).run();

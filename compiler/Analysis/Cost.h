@@ -26,12 +26,10 @@ struct Machine {
   double operationsPerByte = 8;
 };
 
-/// An op by itself: `bytes` is what it would move as a group of its own.
 struct OpCost {
   mlir::Operation *op;
   double rows = 0;
   double operations = 0;
-  double bytes = 0;
 };
 
 /// A table that a group reads, or writes.
@@ -83,6 +81,9 @@ struct Cost {
 Cost estimate(mlir::func::FuncOp function);
 /// The same, where the groups are known already.
 Cost estimate(mlir::func::FuncOp function, const Groups &groups);
+
+/// What an op would move as a group of its own.
+double bytesAlone(mlir::Operation *op, const RowCounts &rows, const Machine &machine);
 
 /// The bytes of a whole table; i1 takes a byte.
 double tableBytes(RowsType type, const RowCounts &rows);

@@ -3,6 +3,7 @@
 #include <llvm/ADT/BitVector.h>
 #include <llvm/ADT/TypeSwitch.h>
 
+#include <bit>
 #include <set>
 
 namespace hector::flow {
@@ -25,13 +26,13 @@ Domain walkedDomain(Operation *op) {
 }
 
 Map readMap(Operation *op, unsigned i) {
+  // Dense ops last: asking an op for an interface that it lacks is slow.
   return llvm::TypeSwitch<Operation *, Map>(op)
-      .Case<DenseOp>([&](DenseOp dense) { return dense.getMap(i); })
       .Case<SpreadOp>([](SpreadOp spread) { return spread.getVia(); })
       .Case<WeightGradOp>([&](WeightGradOp grad) { return i == 0 ? grad.getInputMap() : grad.getGradMap(); })
       // What is not collected lives where the result of the reduction does.
       .Case<ReduceOp, FirstMatchOp>([&](auto reduce) { return i == 0 ? Map::Self : reduce.getVia(); })
-      .Default(Map::Self);
+      .Default([&](Operation *dense) { return mlir::cast<DenseOp>(dense).getMap(i); });
 }
 
 Map collectMap(Operation *op) {
@@ -62,36 +63,41 @@ bool LoopKind::isSorted(Domain from, Map map) const {
   return from == Domain::Node ? map == Map::NodeType : map == Map::EdgeType;
 }
 
+/// Bits from below: flat loops by domain, the two traversals, products by domain.
+constexpr unsigned kNumDomains = getMaxEnumValForDomain() + 1;
+
 unsigned LoopKinds::bit(LoopKind kind) {
-  constexpr unsigned kDomains = getMaxEnumValForDomain() + 1;
   switch (kind.loop) {
   case Loop::Flat:
     return 1u << static_cast<unsigned>(kind.domain);
   case Loop::ByDst:
-    return 1u << kDomains;
+    return 1u << kNumDomains;
   case Loop::BySrc:
-    return 2u << kDomains;
+    return 2u << kNumDomains;
   case Loop::Gemm:
-    return 4u << kDomains << static_cast<unsigned>(kind.domain);
+    return 4u << kNumDomains << static_cast<unsigned>(kind.domain);
   }
   return 0;
 }
 
 LoopKinds LoopKinds::all(Loop loop) {
   LoopKinds kinds;
-  for (unsigned i = 0; i <= getMaxEnumValForDomain(); ++i)
+  for (unsigned i = 0; i < kNumDomains; ++i)
     kinds.bits |= bit({loop, static_cast<Domain>(i)});
   return kinds;
 }
 
 llvm::SmallVector<LoopKind> LoopKinds::list() const {
   llvm::SmallVector<LoopKind> kinds;
-  for (Loop loop : {Loop::Flat, Loop::ByDst, Loop::BySrc, Loop::Gemm})
-    for (unsigned i = 0; i <= getMaxEnumValForDomain(); ++i) {
-      LoopKind kind = {loop, static_cast<Domain>(i)};
-      if (has(kind) && (!kind.isTraversal() || kind.domain == Domain::Edge))
-        kinds.push_back(kind);
-    }
+  for (unsigned rest = bits; rest != 0; rest &= rest - 1) {
+    unsigned place = static_cast<unsigned>(std::countr_zero(rest));
+    if (place < kNumDomains)
+      kinds.push_back({Loop::Flat, static_cast<Domain>(place)});
+    else if (place < kNumDomains + 2)
+      kinds.push_back(place == kNumDomains ? kByDst : kBySrc);
+    else if (place < 2 * kNumDomains + 2)
+      kinds.push_back({Loop::Gemm, static_cast<Domain>(place - kNumDomains - 2)});
+  }
   return kinds;
 }
 
@@ -188,6 +194,12 @@ private:
     llvm::BitVector reach;  // groups that read it, directly or through others
   };
 
+  /// An op that another reads, and the loops in which both may be.
+  struct Source {
+    unsigned op;
+    LoopKinds kinds;
+  };
+
   void findOps();
   void findPhases();
   void findReach();
@@ -207,6 +219,7 @@ private:
   std::vector<Operation *> ops;
   llvm::DenseMap<Operation *, unsigned> numberOf;
   std::vector<llvm::SmallVector<unsigned, 2>> readers;  // of each op, other ops only
+  std::vector<llvm::SmallVector<Source, 3>> sources;    // of each op, in the order of its operands
   std::vector<Phase> phases;
   std::vector<unsigned> groupOf;  // of each op
   std::vector<Open> groups;       // by number of the first op; empty where merged into another
@@ -219,10 +232,14 @@ void Merger::findOps() {
       ops.push_back(&op);
     }
   readers.resize(ops.size());
-  for (unsigned i = 0; i < ops.size(); ++i)
-    for (Value operand : ops[i]->getOperands())
-      if (auto source = producer(operand); source && !llvm::is_contained(readers[*source], i))
-        readers[*source].push_back(i);
+  sources.resize(ops.size());
+  for (unsigned op = 0; op < ops.size(); ++op)
+    for (unsigned i = 0; i < ops[op]->getNumOperands(); ++i)
+      if (auto source = producer(ops[op]->getOperand(i))) {
+        sources[op].push_back({*source, innerKinds(ops[op], i)});
+        if (!llvm::is_contained(readers[*source], op))
+          readers[*source].push_back(op);
+      }
 }
 
 void Merger::findPhases() {
@@ -280,11 +297,13 @@ bool Merger::tryMerge(unsigned a, unsigned b) {
   if (a == b || phases[a] != phases[b] || (first.hasProduct && second.hasProduct))
     return false;
   LoopKinds kinds = first.kinds & second.kinds;
+  if (kinds.empty())
+    return false;
   for (auto [from, to] : {std::pair(a, b), std::pair(b, a)})
     for (unsigned op : groups[to].ops)
-      for (unsigned i = 0; i < ops[op]->getNumOperands() && !kinds.empty(); ++i)
-        if (auto source = producer(ops[op]->getOperand(i)); source && groupOf[*source] == from)
-          kinds = kinds & innerKinds(ops[op], i);
+      for (const Source &source : sources[op])
+        if (groupOf[source.op] == from)
+          kinds = kinds & source.kinds;
   if (kinds.empty() || hasDetour(a, b) || hasDetour(b, a))
     return false;
   for (unsigned op : second.ops)
@@ -316,9 +335,8 @@ void Merger::mergeRebuilt() {
 bool Merger::mergeWithProducers() {
   bool merged = false;
   for (unsigned op = 0; op < ops.size(); ++op)
-    for (Value operand : ops[op]->getOperands())
-      if (auto source = producer(operand))
-        merged |= tryMerge(groupOf[*source], groupOf[op]);
+    for (const Source &source : sources[op])
+      merged |= tryMerge(groupOf[source.op], groupOf[op]);
   return merged;
 }
 
@@ -333,11 +351,12 @@ bool Merger::mergeReaders() {
   llvm::SmallVector<Gather> gathers;
   for (unsigned op = 0; op < ops.size(); ++op)
     for (unsigned i = 0; i < ops[op]->getNumOperands(); ++i) {
-      llvm::SmallVector<LoopKind> kinds = groups[groupOf[op]].kinds.list();
+      LoopKinds kinds = groups[groupOf[op]].kinds;
+      if (kinds != LoopKinds{kByDst} && kinds != LoopKinds{kBySrc})
+        continue;
       Value table = ops[op]->getOperand(i);
       Map map = readMap(ops[op], i);
-      if (kinds.size() != 1 || !kinds.front().isTraversal() || kinds.front().isLevel(walkedDomain(ops[op]), map) ||
-          domainOf(table) <= Domain::EdgeType)
+      if (kinds.list().front().isLevel(walkedDomain(ops[op]), map) || domainOf(table) <= Domain::EdgeType)
         continue;
       for (const Gather &gather : gathers)
         if (gather.table == table && gather.map == map && groups[groupOf[gather.op]].kinds == groups[groupOf[op]].kinds)
@@ -385,6 +404,7 @@ std::vector<Group> Merger::take(llvm::DenseMap<Operation *, unsigned> &placeOf) 
       if (--waitsFor[reader] == 0)
         enlist(reader);
   }
+  assert(placeOf.size() == ops.size() && "groups wait for each other");
   return list;
 }
 
@@ -394,6 +414,11 @@ Groups::Groups(mlir::func::FuncOp function) {
   Merger merger(function);
   merger.run();
   groups = merger.take(groupOf);
+#ifndef NDEBUG
+  for (const auto &[op, place] : groupOf)
+    for (Value operand : op->getOperands())
+      assert(of(operand).value_or(0) <= place && "a group runs before one that it reads");
+#endif
 }
 
 std::optional<unsigned> Groups::of(Operation *op) const {

@@ -25,6 +25,8 @@ struct PrintCostPass : impl::PrintCostPassBase<PrintCostPass> {
 
   static void print(mlir::func::FuncOp function, llvm::raw_ostream &out) {
     Cost cost = estimate(function);
+    RowCounts rows(function);
+    Machine machine(function);
     mlir::AsmState names(function);
     auto number = [](double value) { return llvm::format("%.0f", value); };
     auto name = [&](mlir::Value value) {
@@ -41,7 +43,7 @@ struct PrintCostPass : impl::PrintCostPassBase<PrintCostPass> {
           << stringifyLoop(group.kind.loop) << " over " << stringifyDomain(group.domain) << "\n";
       for (const OpCost &op : group.ops)
         out << "  " << op.op->getName() << " " << name(op.op->getResult(0)) << ": " << number(op.rows) << " rows, "
-            << number(op.operations) << " operations, " << number(op.bytes) << " bytes alone\n";
+            << number(op.operations) << " operations, " << number(bytesAlone(op.op, rows, machine)) << " bytes alone\n";
       for (const TableCost &read : group.reads) {
         out << "  reads " << name(read.table);
         if (read.map != Map::Self)
