@@ -448,7 +448,7 @@ private:
         })
         .Case<flow::SelectOp>([&](auto) { return computeSelect(dense, in, type, result); })
         .Case<flow::LinearOp>([&](flow::LinearOp linear) { return computeLinear(linear, in, type, result); })
-        .Case<flow::DotOp>([&](auto) { return computeDot(dense, in, type, result); })
+        .Case<flow::DotOp>([&](flow::DotOp dot) { return computeDot(dot, in, type, result); })
         .Case<flow::OuterOp>([&](auto) { return computeOuter(dense, in, type, result); })
         .Case<flow::RowReduceOp>([&](flow::RowReduceOp reduce) { return computeRowReduce(reduce, in, type, result); })
         .Case<flow::RowFirstMatchOp>(
@@ -501,14 +501,17 @@ private:
     return Status::ok();
   }
 
-  Status computeDot(flow::DenseOp op, const std::vector<Operand> &in, RowsType type, Table &result) {
-    llvm::ArrayRef<int64_t> a = op.getOperandRows(0).getShape(), b = op.getOperandRows(1).getShape();
+  Status computeDot(flow::DotOp op, const std::vector<Operand> &in, RowsType type, Table &result) {
+    llvm::ArrayRef<int64_t> a = op.getLhs().getType().getShape(), b = op.getRhs().getType().getShape();
     int64_t inner = a.back(), size = type.getRowSize();
     int64_t aStride = a.size() > 1 ? inner : 0, bStride = b.size() > 1 ? inner : 0;
     for (int64_t i = 0; i < result.rows; ++i)
       for (int64_t batch = 0; batch < size; ++batch)
-        for (int64_t k = 0; k < inner; ++k)
-          result.values[i * size + batch] += in[0].row(i)[batch * aStride + k] * in[1].row(i)[batch * bStride + k];
+        for (int64_t k = 0; k < inner; ++k) {
+          double lhs = in[0].row(i)[batch * aStride + k];
+          if (!op.getGuarded() || lhs != 0.0)
+            result.values[i * size + batch] += lhs * in[1].row(i)[batch * bStride + k];
+        }
     return Status::ok();
   }
 

@@ -176,6 +176,19 @@ TEST(Interpreter, LinearBatchesHeads) {
                 {9, 12, 15, 19, 26, 33});
 }
 
+TEST(Interpreter, DotGuarded) {
+  double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  auto dot = [&](const std::string &attributes, const std::vector<double> &a, const std::vector<double> &b) {
+    return compute(kGraph, {"one, 2x2xf64", "one, 2xf64"}, {a, b},
+                   "%r = flow.dot %a, %b " + attributes +
+                       " : <one, 2x2xf64, device>, <one, 2xf64, device> -> <one, 2xf64, device>",
+                   "one, 2xf64");
+  };
+  expectNumbers(dot("{guarded}", {0, 2, 0, 0}, {inf, 3}), {6, 0});
+  expectNumbers(dot("{guarded}", {0, 2, 3, 0}, {nan, 3}), {6, nan});
+  expectNumbers(dot("", {0, 2, 0, 0}, {inf, 3}), {nan, nan});
+}
+
 TEST(Interpreter, DotAndOuter) {
   expectNumbers(compute(kGraph, {"one, 2x2xf64", "one, 2xf64"}, {{1, 2, 3, 4}, {10, 100}},
                         "%r = flow.dot %a, %b : <one, 2x2xf64, device>, <one, 2xf64, device> -> <one, 2xf64, device>",

@@ -22,7 +22,8 @@ def Flow_LinearOp : Flow_DenseOp<"linear"> {
 def Flow_DotOp : Flow_DenseOp<"dot"> {
   let summary = "The dot product of two rows along their last axis.";
   let description = [{
-    `result[…] = Σ_i lhs[…, i] · rhs[…, i]`.
+    `result[…] = Σ_i lhs[…, i] · rhs[…, i]`. With `guarded`, an entry whose `lhs` is 0 contributes nothing, whatever inf
+    or NaN `rhs` holds there: gradients use it, with the gradient as `lhs`.
     - (C1) the last sizes are equal.
     - (C2) leading sizes are equal, or one side has none; they are the result's row shape.
     - (C3) all have one element type, not i1.
@@ -30,7 +31,7 @@ def Flow_DotOp : Flow_DenseOp<"dot"> {
     %s = flow.dot %m, %a[etype] : <edge, 4x16xf32, device>, <etype, 4x16xf32, device> -> <edge, 4xf32, device>
     ```
   }];
-  let arguments = (ins Flow_Rows:$lhs, Flow_Rows:$rhs, Flow_MapArrayAttr:$maps);
+  let arguments = (ins Flow_Rows:$lhs, Flow_Rows:$rhs, Flow_MapArrayAttr:$maps, UnitAttr:$guarded);
 }
 
 def Flow_OuterOp : Flow_DenseOp<"outer"> {

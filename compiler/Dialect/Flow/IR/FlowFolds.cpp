@@ -278,6 +278,45 @@ struct AbsorbTranspose : OpRewritePattern<LinearOp> {
   }
 };
 
+/// A sum along the last axis of `a · b` that nothing else reads is their dot product, and guarded where the product
+/// is a `chain`: no row of products is made. Both have the whole row, or one the last axis only.
+struct SumOfProducts : OpRewritePattern<RowReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(RowReduceOp op, PatternRewriter &rewriter) const override {
+    auto sum = cast<DenseOp>(op.getOperation());
+    Operation *producer = op.getInput().getDefiningOp();
+    ArrayRef<int64_t> shape = op.getInput().getType().getShape();
+    if (op.getKind() != ReduceKind::Sum || op.getAxis() + 1 != shape.size() || sum.getMap(0) != Map::Self ||
+        !isa_and_nonnull<MulOp, ChainOp>(producer) || !producer->hasOneUse())
+      return failure();
+    auto product = cast<DenseOp>(producer);
+    auto isWhole = [&](unsigned i) { return product.getOperandRows(i).getShape() == shape; };
+    auto isLastAxis = [&](unsigned i) {
+      RowsType type = product.getOperandRows(i);
+      return type.getRank() > 0 && type.getShape().back() == shape.back() && type.getRowSize() == shape.back();
+    };
+    if (!(isWhole(0) && (isWhole(1) || isLastAxis(1))) && !(isLastAxis(0) && isWhole(1)))
+      return failure();
+    SmallVector<Value> operands;
+    SmallVector<Attribute> maps;
+    for (unsigned i : {0u, 1u}) {
+      Value operand = producer->getOperand(i);
+      maps.push_back(product.getMaps()[i]);
+      if (!isWhole(i)) {
+        // Axes of size 1 before the last go: a contraction uses a side without leading axes for all.
+        auto type = product.getOperandRows(i).withShape(shape.back());
+        auto self = rewriter.getArrayAttr(MapAttr::get(op.getContext(), Map::Self));
+        operand = rewriter.create<ReshapeOp>(producer->getLoc(), type, operand, self);
+      }
+      operands.push_back(operand);
+    }
+    rewriter.replaceOpWithNewOp<DotOp>(op, op.getType(), operands[0], operands[1], rewriter.getArrayAttr(maps),
+                                       /*guarded=*/isa<ChainOp>(producer));
+    return success();
+  }
+};
+
 /// `select(not c, a, b)` is `select(c, b, a)`.
 struct SwapChoices : OpRewritePattern<SelectOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -301,5 +340,6 @@ struct SwapChoices : OpRewritePattern<SelectOp> {
 
 void FlowDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
   patterns.add<ReadThroughSpread, ComposeSpreads, DropInverse<ExpOp, LogOp>, DropInverse<LogOp, ExpOp>,
-               AbsorbNegation<AddOp, SubOp>, AbsorbNegation<SubOp, AddOp>, AbsorbTranspose, SwapChoices>(getContext());
+               AbsorbNegation<AddOp, SubOp>, AbsorbNegation<SubOp, AddOp>, AbsorbTranspose, SumOfProducts, SwapChoices>(
+      getContext());
 }

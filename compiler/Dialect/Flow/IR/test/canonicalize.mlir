@@ -69,3 +69,38 @@ func.func @reduce_keeps_its_spread(%x: !flow.rows<node, 4xf32, device>) -> !flow
   // CHECK-NEXT: return %[[R]]
   return %r : !flow.rows<node, 4xf32, device>
 }
+
+// CHECK-LABEL: func.func @sum_of_products(
+func.func @sum_of_products(%x: !flow.rows<node, 2x4xf32, device>, %e: !flow.rows<edge, 2x4xf32, device>) -> !flow.rows<edge, 2xf32, device> {
+  %p = flow.mul %x[src], %e : <node, 2x4xf32, device>, <edge, 2x4xf32, device> -> <edge, 2x4xf32, device>
+  // CHECK-NEXT: %[[R:.*]] = flow.dot %arg0[src], %arg1 : <node, 2x4xf32, device>, <edge, 2x4xf32, device> -> <edge, 2xf32, device>
+  %r = flow.row_reduce %p {axis = 1 : i64, kind = #flow.reduce_kind<sum>} : <edge, 2x4xf32, device> -> <edge, 2xf32, device>
+  // CHECK-NEXT: return %[[R]]
+  return %r : !flow.rows<edge, 2xf32, device>
+}
+
+// The gradient stays the left operand; an operand without heads serves all of them.
+// CHECK-LABEL: func.func @sum_of_chain(
+func.func @sum_of_chain(%g: !flow.rows<node, 2x4xf32, device>, %w: !flow.rows<etype, 1x4xf32, device>) -> !flow.rows<edge, 2xf32, device> {
+  %p = flow.chain %g[dst], %w[etype] : <node, 2x4xf32, device>, <etype, 1x4xf32, device> -> <edge, 2x4xf32, device>
+  // CHECK-NEXT: %[[W:.*]] = flow.reshape %arg1 : <etype, 1x4xf32, device> -> <etype, 4xf32, device>
+  // CHECK-NEXT: %[[R:.*]] = flow.dot %arg0[dst], %[[W]][etype] {guarded} : <node, 2x4xf32, device>, <etype, 4xf32, device> -> <edge, 2xf32, device>
+  %r = flow.row_reduce %p {axis = 1 : i64, kind = #flow.reduce_kind<sum>} : <edge, 2x4xf32, device> -> <edge, 2xf32, device>
+  // CHECK-NEXT: return %[[R]]
+  return %r : !flow.rows<edge, 2xf32, device>
+}
+
+// A product that is read twice is kept, as are means, sums along other axes, and factors that lack the summed axis.
+// CHECK-LABEL: func.func @other_sums(
+// CHECK-NOT: flow.dot
+func.func @other_sums(%x: !flow.rows<node, 2x4xf32, device>, %s: !flow.rows<node, 2x1xf32, device>) -> (!flow.rows<node, 2x4xf32, device>, !flow.rows<node, 2xf32, device>, !flow.rows<node, 2xf32, device>, !flow.rows<node, 4xf32, device>, !flow.rows<node, 2xf32, device>) {
+  %p = flow.mul %x, %x : <node, 2x4xf32, device>, <node, 2x4xf32, device> -> <node, 2x4xf32, device>
+  %a = flow.row_reduce %p {axis = 1 : i64, kind = #flow.reduce_kind<sum>} : <node, 2x4xf32, device> -> <node, 2xf32, device>
+  %c = flow.chain %x, %x : <node, 2x4xf32, device>, <node, 2x4xf32, device> -> <node, 2x4xf32, device>
+  %b = flow.row_reduce %c {axis = 1 : i64, kind = #flow.reduce_kind<mean>} : <node, 2x4xf32, device> -> <node, 2xf32, device>
+  %q = flow.chain %x, %s : <node, 2x4xf32, device>, <node, 2x1xf32, device> -> <node, 2x4xf32, device>
+  %d = flow.row_reduce %q {axis = 0 : i64, kind = #flow.reduce_kind<sum>} : <node, 2x4xf32, device> -> <node, 4xf32, device>
+  %t = flow.mul %x, %s : <node, 2x4xf32, device>, <node, 2x1xf32, device> -> <node, 2x4xf32, device>
+  %e = flow.row_reduce %t {axis = 1 : i64, kind = #flow.reduce_kind<sum>} : <node, 2x4xf32, device> -> <node, 2xf32, device>
+  return %p, %a, %b, %d, %e : !flow.rows<node, 2x4xf32, device>, !flow.rows<node, 2xf32, device>, !flow.rows<node, 2xf32, device>, !flow.rows<node, 4xf32, device>, !flow.rows<node, 2xf32, device>
+}

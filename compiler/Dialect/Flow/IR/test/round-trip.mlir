@@ -310,6 +310,8 @@ func.func @contraction(%x: !flow.rows<node, 4xf32, device>, %h: !flow.rows<node,
   %4 = flow.linear %w, %w {transposed} : <etype, 4x3xf32, device>, <etype, 4x3xf32, device> -> <etype, 4x4xf32, device>
   // CHECK: flow.dot %{{.*}}, %{{.*}} : <node, 2x4xf32, device>, <node, 4xf32, device> -> <node, 2xf32, device>
   %5 = flow.dot %h, %x : <node, 2x4xf32, device>, <node, 4xf32, device> -> <node, 2xf32, device>
+  // CHECK: flow.dot %{{.*}}[src], %{{.*}}[dst] {guarded} : <node, 4xf32, device>, <node, 4xf32, device> -> <edge, f32, device>
+  %guarded = flow.dot %x[src], %x[dst] {guarded} : <node, 4xf32, device>, <node, 4xf32, device> -> <edge, f32, device>
   // CHECK: flow.dot %{{.*}}[src], %{{.*}}[dst] : <node, 4xf32, device>, <node, 4xf32, device> -> <edge, f32, device>
   %6 = flow.dot %x[src], %x[dst] : <node, 4xf32, device>, <node, 4xf32, device> -> <edge, f32, device>
   // CHECK: flow.outer %{{.*}}, %{{.*}} : <node, 2x4xf32, device>, <node, 4xf32, device> -> <node, 2x4x4xf32, device>
