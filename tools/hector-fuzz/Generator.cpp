@@ -256,7 +256,7 @@ private:
     if (depth <= 0 || choices.below(5) == 0)
       return leaf(context, shape);
     auto sub = [&](const Shape &s) { return expression(context, s, depth - 1); };
-    switch (choices.below(14)) {
+    switch (choices.below(16)) {
     case 0:
       return unary(sub(shape));
     case 1: {
@@ -302,10 +302,78 @@ private:
         return std::string(kRowFunctions[pick]) + "(" + sub(shape) + (pick == 2 ? ", eps=0.01)" : ")");
       }
       return "abs(" + sub(shape) + ")";
+    case 13:
+    case 14:
+      return combination(context, shape, 3);
     default:
       return choices.below(2) ? "(abs(" + sub(shape) + ") + 0.5) ** 1.5"
                               : "sum(" + sub(shape) + " * (i + 1.0) for i in range(2))";
     }
+  }
+
+  /// An expression that is linear in what it reads, as layers are: products, sums, factors and parts inside each other.
+  std::string combination(const Context &context, const Shape &shape, int depth) {
+    if (depth <= 0)
+      return leaf(context, shape);
+    auto sub = [&](const Shape &s) { return combination(context, s, depth - 1); };
+    switch (choices.below(9)) {
+    case 0:
+      return leaf(context, shape);
+    case 1: {
+      std::string a = sub(shape), b = sub(partner(shape));
+      return "(" + a + (choices.below(2) ? " - " : " + ") + b + ")";
+    }
+    case 2: {
+      Shape factor = choices.below(2) ? shape : Shape();
+      if (!factor.empty())
+        factor.back() = 1;
+      std::string a = sub(shape), s = leaf(context, factor);
+      return choices.below(3) ? "(" + s + " * " + a + ")" : "(" + a + " / (2.0 + sin(" + s + ")))";
+    }
+    case 3: {
+      if (shape.empty() || shape.back() < 2)
+        return "-" + sub(shape);
+      Shape a = shape, b = shape;
+      a.back() = 1 + choices.below(static_cast<uint32_t>(shape.back() - 1));
+      b.back() = shape.back() - a.back();
+      std::string first = sub(a);
+      return "concat(" + first + ", " + sub(b) + ", axis=-1)";
+    }
+    case 4: {
+      if (shape.size() < 2)
+        return sub(shape);
+      std::string list;
+      for (int64_t size : shape)
+        list += ", " + std::to_string(size);
+      return "reshape(" + sub({sizeOf(shape)}) + list + ")";
+    }
+    default:
+      break;
+    }
+    int64_t inner = 1 + choices.below(4);
+    Shape a = shape, b = shape;
+    uint32_t form = choices.below(3);  // heads on both sides, on one of them
+    if (shape.empty() || choices.oneIn(3)) {
+      a.push_back(inner);
+      b.push_back(inner);
+      if (form == 1)
+        a = {inner};
+      else if (form == 2)
+        b = {inner};
+      std::string first = sub(a);
+      return "dot_prod(" + first + ", " + sub(b) + ")";
+    }
+    a.back() = inner;
+    b.insert(b.end() - 1, inner);
+    if (form == 1)
+      a = {inner};
+    else if (form == 2)
+      b = {inner, shape.back()};
+    std::string first = sub(a);
+    if (choices.below(2))
+      return "linear(" + first + ", " + (choices.oneIn(4) ? sub(b) : leaf(context, b)) + ")";
+    std::swap(b[b.size() - 1], b[b.size() - 2]);
+    return "linear(" + first + ", transpose(" + leaf(context, b) + "))";
   }
 
   std::string unary(const std::string &a) {
