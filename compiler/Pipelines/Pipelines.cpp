@@ -40,6 +40,11 @@ const NamedPass kPasses[] = {
     // reordering makes is computed where it has fewest rows.
     {"compact-rows",
      [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createCompactRowsPass()); }},
+    // The paper's R.
+    {"linear-reorder",
+     [](mlir::OpPassManager &manager, const Mode &mode) {
+       manager.addPass(flow::createLinearReorderPass({.eager = mode.eager}));
+     }},
     // Last: it repeats ops, which simplify would not, and looks at the groups that the others leave.
     {"recompute", [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createRecomputePass()); }},
     // Undoes reads through maps, for tests of the others.
@@ -66,8 +71,8 @@ struct Plan {
 /// come first, and no op needs it. Which is better depends on how many pairs a graph has on each side, and what is best
 /// for results may be worse for their gradients: so whole plans are weighed, with their gradients.
 const Plan kPlans[] = {
-    {"compact", "simplify,stabilise-softmax,simplify,compact-rows,simplify",
-     "simplify,compact-rows,compact-rows,simplify", "recompute"},
+    {"compact", "simplify,stabilise-softmax,simplify,compact-rows,linear-reorder,compact-rows,simplify",
+     "simplify,compact-rows,linear-reorder,compact-rows,simplify", "recompute"},
     {"aggregate first",
      "simplify,stabilise-softmax,simplify",
      "simplify,compact-rows,compact-rows,simplify",

@@ -618,7 +618,7 @@ protected:
       Setup setup = setUpInputs(*model, graph, turn);
       SCOPED_TRACE("graph: " + graph.name + "; sizes:" + setup.shown);
       Tables expected = GetParam().formula(graph, {setup.inputs, setup.sizes});
-      for (const char *passes : {"none", "default"}) {
+      for (const char *passes : {"none", "default", "simplify,compact-rows,linear-reorder,simplify"}) {
         SCOPED_TRACE(std::string("passes: ") + passes);
         setup.settings.passes = passes;
         auto results = runModel(*model, setup.settings, graph, setup.inputs);

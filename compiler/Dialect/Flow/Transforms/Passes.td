@@ -43,6 +43,38 @@ def DifferentiatePass : Pass<"flow-differentiate", "mlir::func::FuncOp"> {
   ];
 }
 
+def LinearReorderPass : Pass<"flow-linear-reorder", "mlir::func::FuncOp"> {
+  let summary = "Reorders linear ops where that takes fewer operations.";
+  let description = [{
+    Products may be multiplied from either end, `(x W) · a = x · (W a)`, and there are far fewer relations (R) than
+    destination pairs (P):
+    ```mlir
+    %y = flow.linear %x[node], %w[etype] : … -> <dst_pair, 64xf32, device>   // P products
+    %s = flow.dot %y, %a[etype] : … -> <dst_pair, f32, device>
+    ->
+    %wa = flow.linear %a, %w {transposed} : … -> <etype, 64xf32, device>     // R products
+    %s = flow.dot %x[node], %wa[etype] : … -> <dst_pair, f32, device>
+    ```
+    In the same way, for `flow.linear` and `flow.dot`, either operand of the latter, with heads or without:
+    - `dot(q, k W)` becomes `dot(q Wᵀ, k)`, the product on the side with fewer rows;
+    - `(x V) W` becomes `x (V W)`, and `(x V + b) W` becomes `x (V W) + b W`;
+    - `[a, b] W` becomes `a W₁ + b W₂`, with the rows of `W` that belong to each part;
+    - `(a ± b) W` becomes `a W ± b W` where the parts have fewer rows; `a W ± b W` becomes `(a ± b) W`, and
+      `x V ± x W` becomes `x (V ± W)`;
+    - `(s x) W` becomes `s (x W)` for a factor that is one number a row or head, for quotients and negation too.
+
+    Every new op is computed at the domain with the fewest rows that its operands can be read from. A rewrite is made
+    where new ops take fewer operations than those that nothing reads any more; otherwise a remark gives both counts.
+    Rows per domain come from `flow.graph`. Guards of gradients are kept. Runs after `flow-compact-rows`, so that the
+    ops that it is compared with are at their best places, and both before and after `flow-differentiate`.
+  }];
+  let options = [
+    Option<"eager", "eager", "bool", "false",
+           "Contract weights with weights also where another op still reads the product that this would save">
+  ];
+  let statistics = [Statistic<"numReordered", "num-reordered", "Linear ops and dot products reordered">];
+}
+
 def PrintCostPass : Pass<"flow-print-cost", "mlir::ModuleOp"> {
   let summary = "Prints the groups of a function and what they cost.";
   let description = [{
