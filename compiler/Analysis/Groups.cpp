@@ -323,10 +323,11 @@ bool Merger::tryMerge(unsigned a, unsigned b) {
   return true;
 }
 
-/// What is rebuilt belongs to the group that reads it, however well it would fit elsewhere.
+/// What is rebuilt belongs to the group that reads it, however well it would fit elsewhere. So do spreads: who reads
+/// them can as well read what they spread.
 void Merger::mergeRebuilt() {
   for (unsigned op = static_cast<unsigned>(ops.size()); op-- > 0;)
-    if (ops[op]->hasAttr("flow.again"))
+    if (mlir::isa<SpreadOp>(ops[op]) || ops[op]->hasAttr("flow.again"))
       for (unsigned reader : readers[op])
         tryMerge(groupOf[op], groupOf[reader]);
 }

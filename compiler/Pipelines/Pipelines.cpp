@@ -41,9 +41,14 @@ const NamedPass kPasses[] = {
     {"compact-rows",
      [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createCompactRowsPass()); }},
     // The paper's R.
-    {"linear-reorder",
+    {"linear-reorder", [](mlir::OpPassManager &manager,
+                          const Mode &mode) { manager.addPass(flow::createLinearReorderPass({.eager = mode.eager})); }},
+    // Before compact-rows, which would move the products that this pass wants gone.
+    {"aggregate-first",
      [](mlir::OpPassManager &manager, const Mode &mode) {
-       manager.addPass(flow::createLinearReorderPass({.eager = mode.eager}));
+       flow::AggregateFirstPassOptions options;
+       options.skip = mode.skipped;
+       manager.addPass(flow::createAggregateFirstPass(options));
      }},
     // Last: it repeats ops, which simplify would not, and looks at the groups that the others leave.
     {"recompute", [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createRecomputePass()); }},
@@ -72,10 +77,11 @@ struct Plan {
 /// for results may be worse for their gradients: so whole plans are weighed, with their gradients.
 const Plan kPlans[] = {
     {"compact", "simplify,stabilise-softmax,simplify,compact-rows,linear-reorder,compact-rows,simplify",
-     "simplify,compact-rows,linear-reorder,compact-rows,simplify", "recompute"},
+     "simplify,compact-rows,linear-reorder,aggregate-first,compact-rows,simplify", "recompute"},
     {"aggregate first",
-     "simplify,stabilise-softmax,simplify",
-     "simplify,compact-rows,compact-rows,simplify",
+     "simplify,stabilise-softmax,simplify,linear-reorder,aggregate-first,compact-rows,linear-reorder,compact-rows,"
+     "simplify",
+     "simplify,compact-rows,linear-reorder,aggregate-first,compact-rows,simplify",
      "recompute",
      {.eager = true, .skipped = {}}},
     {"as written", "simplify,stabilise-softmax,simplify", "simplify", "recompute"},

@@ -4,6 +4,46 @@
 
 include "mlir/Pass/PassBase.td"
 
+def AggregateFirstPass : Pass<"flow-aggregate-first", "mlir::func::FuncOp"> {
+  let summary = "Sums rows before they are multiplied by weights, where that takes fewer operations.";
+  let description = [{
+    A sum or mean of linear ops is a linear op of sums, and there are fewer destination pairs (P) than edges (E):
+    ```mlir
+    %m = flow.linear %x[src], %w[etype] : … -> <edge, 64xf32, device>        // E products
+    %c = flow.mul %a, %m : …
+    %y = flow.reduce sum %c via dst : …
+    ->
+    %c = flow.mul %a, %x[src] : …
+    %s = flow.reduce sum %c via dst_pair : …
+    %m = flow.linear %s, %w[etype] : … -> <dst_pair, 64xf32, device>         // P products
+    %y = flow.reduce sum %m via node : …
+    ```
+    Any domain on the way of the sum from which the weights can be read may be the middle; the one with the fewest
+    operations is taken. Factors are one number a row, or one a head: then sums are kept for each head. A bias is
+    multiplied by the sum of the factors. Where the middle has rows that nothing leads to (isolated nodes), they are set
+    to 0, so that neither values nor gradients come from there. `flow.weight_grad` likewise sums the operand that varies
+    before the outer product:
+    ```mlir
+    %dw = flow.weight_grad %x[src], %g over edge via etype : …               // E outer products
+    ->
+    %s = flow.reduce sum %g via src_pair : …
+    %dw = flow.weight_grad %x[node], %s over src_pair via etype : …
+    ```
+    Leaves alone maxima and minima, products that another op reads as well, and sums whose count would not fall.
+    Runs after `simplify`. What it does before `flow-differentiate` makes gradients smaller as well; it runs again
+    after that, on gradients.
+  }];
+  let options = [
+    ListOption<"only", "only", "int64_t", "Ordinals of the sums of linear ops and weight_grads to consider, in the "
+               "order of the function and from 0; all, if empty">,
+    ListOption<"skip", "skip", "int64_t", "Ordinals of those to leave alone">
+  ];
+  let statistics = [
+    Statistic<"numConsidered", "num-considered", "Sums of linear ops and weight_grads that there were">,
+    Statistic<"numApplied", "num-applied", "Sums moved before products">
+  ];
+}
+
 def CompactRowsPass : Pass<"flow-compact-rows", "mlir::func::FuncOp"> {
   let summary = "Computes each op at the domain with the fewest rows that holds its key.";
   let description = [{

@@ -4,6 +4,7 @@
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 
+#include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/MapVector.h>
 #include <mlir/IR/Builders.h>
 #include <mlir/IR/IRMapping.h>
@@ -21,8 +22,15 @@ using mlir::Value;
 
 /// Whether an op is work within a row: rebuilding it walks no more rows than reading it would.
 bool isCheap(Operation *op) {
-  return op && mlir::isa<DenseOp>(op) && !mlir::isa<LinearOp>(op);
+  return op && (mlir::isa<SpreadOp>(op) || (mlir::isa<DenseOp>(op) && !mlir::isa<LinearOp>(op)));
 }
+
+/// An op that nothing reads any more, out of the function but not destroyed.
+struct Removed {
+  Operation *op;
+  Operation *next;  // it stood before this one
+  llvm::SmallVector<Value> operands;
+};
 
 struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
   void runOnOperation() override {
@@ -32,24 +40,23 @@ struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
     for (Operation &op : llvm::reverse(body.without_terminator()))
       if (isCheap(&op))
         ops.push_back(&op);
-    double before = estimate(getOperation()).price();
+    Groups groups(getOperation());
+    double price = estimate(getOperation(), groups).price();
     for (Operation *op : ops)
-      if (auto after = rebuild(op->getResult(0), before))
-        before = *after;
+      if (!gone.contains(op) && rebuild(op->getResult(0), groups, price))
+        groups = Groups(getOperation());
   }
 
-  /// Tries to have every group that reads `value` rebuild it; gives the price of the function then, or nothing where
-  /// the value stays as it was.
-  std::optional<double> rebuild(Value value, double before) {
-    Groups groups(getOperation());
+  /// Tries to have every group that reads `value` rebuild it. Keeps that if it lowers the price of the function.
+  bool rebuild(Value value, const Groups &groups, double &price) {
     auto home = groups.of(value);
     if (!home || groups.list()[*home].phase == Phase::Graph || !groups.escapes(value))
-      return std::nullopt;
+      return false;
     llvm::MapVector<unsigned, llvm::SmallVector<OpOperand *>> readers;
     for (OpOperand &use : value.getUses()) {
       auto group = groups.of(use.getOwner());
       if (!group)  // a result is stored in any case
-        return std::nullopt;
+        return false;
       if (*group != *home)
         readers[*group].push_back(&use);
     }
@@ -64,21 +71,46 @@ struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
         use->set(copy);
       ++tag;
     }
-    double after = estimate(getOperation()).price();
-    if (after < before) {
-      value.getDefiningOp()->emitRemark()
-          << "rebuilt where it is read: " << format(after) << " instead of " << format(before);
+    llvm::SmallVector<Removed> removed;
+    removeUnread(value.getDefiningOp(), removed);
+    double then = estimate(getOperation()).price();
+    mlir::Location location = value.getLoc();
+    if (then < price) {
+      mlir::emitRemark(location) << "rebuilt where it is read: " << format(then) << " instead of " << format(price);
       ++numRebuilt;
-      return after;
+      price = then;
+      for (const Removed &unread : removed) {
+        gone.insert(unread.op);
+        unread.op->destroy();
+      }
+      return true;
     }
-    value.getDefiningOp()->emitRemark() << "stored: " << format(before) << ", and " << format(after)
-                                        << " if it were rebuilt where it is read";
+    mlir::emitRemark(location) << "stored: " << format(price) << ", and " << format(then)
+                               << " if it were rebuilt where it is read";
+    for (Removed &unread : llvm::reverse(removed)) {
+      unread.next->getBlock()->getOperations().insert(unread.next->getIterator(), unread.op);
+      unread.op->setOperands(unread.operands);
+    }
     for (auto &[group, uses] : readers)
       for (OpOperand *use : uses)
         use->set(value);
     for (Operation *op : llvm::reverse(clones))
       op->erase();
-    return std::nullopt;
+    return false;
+  }
+
+  /// Takes out an op that nothing reads, and what then nothing reads either.
+  void removeUnread(Operation *op, llvm::SmallVectorImpl<Removed> &removed) {
+    if (!op || !op->use_empty())
+      return;
+    Removed unread = {op, op->getNextNode(), llvm::SmallVector<Value>(op->getOperands())};
+    op->remove();
+    for (OpOperand &operand : op->getOpOperands())
+      operand.drop();
+    removed.push_back(unread);
+    for (Value operand : unread.operands)
+      if (isCheap(operand.getDefiningOp()) && operand.getDefiningOp()->getBlock())
+        removeUnread(operand.getDefiningOp(), removed);
   }
 
   /// A copy of `value` before `point`, together with what it is computed from row by row and is not stored anyway.
@@ -109,6 +141,7 @@ struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
   }
 
   int64_t tag = 0;
+  llvm::DenseSet<Operation *> gone;
 };
 
 }  // namespace
