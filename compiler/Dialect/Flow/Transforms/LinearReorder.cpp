@@ -112,10 +112,10 @@ bool isZero(Value table) {
   return constant && constant.getValue().isZero();
 }
 
-/// "1.3e9".
-std::string formatCount(double count) {
+/// "1.3e9", with one digit after the point or more.
+std::string formatCount(double count, int precision) {
   std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.1e", count);
+  llvm::raw_string_ostream(text) << llvm::format("%.*e", precision, count);
   size_t digits = text.find('e') + 1;
   if (text[digits] == '+')
     text.erase(digits, 1);
@@ -752,7 +752,12 @@ Operation *Reorderer::visit(Operation *op) {
   bool pays = bestCount.gain() > 1e-9 * bestCount.now;
   if (!pays) {
     if (best.anyYes() && !rewritten.contains(root)) {
-      std::string numbers = formatCount(bestCount.now) + " operations now, " + formatCount(bestCount.then) + " then";
+      // As many digits as it takes to tell the two apart.
+      int precision = 1;
+      while (precision < 4 && formatCount(bestCount.now, precision) == formatCount(bestCount.then, precision))
+        ++precision;
+      std::string numbers = formatCount(bestCount.now, precision) + " operations now, " +
+                            formatCount(bestCount.then, precision) + " then";
       declined.emplace_back(root->getLoc(), bestCount.isShared
                                                 ? "not reordered: another op reads this product; " + numbers
                                                 : "not reordered: " + numbers);
