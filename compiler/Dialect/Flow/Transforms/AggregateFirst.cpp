@@ -21,6 +21,7 @@
 #include <mlir/IR/OperationSupport.h>
 
 #include <cstdio>
+#include <cstring>
 
 namespace hector::flow {
 
