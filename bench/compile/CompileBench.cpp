@@ -3,42 +3,25 @@
 ///
 ///   compile-bench --hector PROGRAM MODEL...
 
+#include "bench/Measure.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "tools/hector/Model.h"
 
 #include <llvm/Support/raw_ostream.h>
 #include <mlir/IR/Verifier.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <fcntl.h>
-#include <functional>
-#include <spawn.h>
 #include <string>
-#include <sys/wait.h>
 #include <vector>
 
 using namespace hector;
+using namespace hector::bench;
 
 namespace {
 
 constexpr int kRuns = 21;
 constexpr double kLimit = 50;  // milliseconds
 constexpr const char *kSize = "16";
-
-/// The median time of `action`, in milliseconds; negative where it fails.
-double median(const std::function<bool()> &action) {
-  std::vector<double> times;
-  for (int run = 0; run < kRuns; ++run) {
-    auto start = std::chrono::steady_clock::now();
-    if (!action())
-      return -1;
-    times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
-  }
-  std::nth_element(times.begin(), times.begin() + kRuns / 2, times.end());
-  return times[kRuns / 2];
-}
 
 /// Every size of a model, bound to the same number; one head, so that heads side by side are as wide as any other row.
 std::vector<std::string> sizesOf(const Model &model) {
@@ -73,22 +56,6 @@ Result<int64_t> compileOnce(const ModelOptions &options) {
   return ops;
 }
 
-/// Whether the program ends well; what it prints is dropped.
-bool runProgram(const std::vector<std::string> &words) {
-  std::vector<char *> argv;
-  for (const std::string &word : words)
-    argv.push_back(const_cast<char *>(word.c_str()));
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t child = 0;
-  int status = 1;
-  bool started = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ) == 0;
-  posix_spawn_file_actions_destroy(&actions);
-  return started && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 /// Measures one model and prints its line; whether it is right and quick enough.
 bool measure(const std::string &hector, const std::string &path) {
   ModelOptions options;
@@ -104,8 +71,8 @@ bool measure(const std::string &hector, const std::string &path) {
     words.push_back("--size");
     words.push_back(size);
   }
-  double inside = median([&] { return compileOnce(options).isOk(); });
-  double whole = median([&] { return runProgram(words); });
+  double inside = median(kRuns, [&] { return compileOnce(options).isOk(); });
+  double whole = median(kRuns, [&] { return runProgram(words); });
   if (inside < 0 || whole < 0) {
     std::fprintf(stderr, "%s: `hector compile` fails where a first run did not\n", path.c_str());
     return false;

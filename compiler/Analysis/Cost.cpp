@@ -18,15 +18,6 @@ static RowsType rowsType(Value value) {
   return mlir::cast<RowsType>(value.getType());
 }
 
-static double rowBytes(RowsType type) {
-  unsigned bits = type.getElementType().getIntOrFloatBitWidth();
-  return static_cast<double>(type.getRowSize()) * (bits < 8 ? 1.0 : bits / 8.0);
-}
-
-double tableBytes(RowsType type, const RowCounts &rows) {
-  return rows.of(type.getDomain()) * rowBytes(type);
-}
-
 /// How often rows are read: so many of them so many times each.
 struct ReadBand {
   double rows;

@@ -85,9 +85,6 @@ Cost estimate(mlir::func::FuncOp function, const Groups &groups);
 /// What an op would move as a group of its own.
 double bytesAlone(mlir::Operation *op, const RowCounts &rows, const Machine &machine);
 
-/// The bytes of a whole table; i1 takes a byte.
-double tableBytes(RowsType type, const RowCounts &rows);
-
 /// The bytes that rows of `from` move when they read `type` through `map` out of order, with a cache of so many bytes.
 double gatheredBytes(RowsType type, Domain from, Map map, const RowCounts &rows, double cacheBytes);
 

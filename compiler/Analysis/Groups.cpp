@@ -1,10 +1,14 @@
 #include "compiler/Analysis/Groups.h"
 
+#include "compiler/Analysis/Operations.h"
+
 #include <llvm/ADT/BitVector.h>
+#include <llvm/ADT/SetVector.h>
 #include <llvm/ADT/TypeSwitch.h>
 
 #include <bit>
 #include <set>
+#include <tuple>
 
 namespace hector::flow {
 
@@ -176,7 +180,7 @@ namespace {
 /// Merges groups, all of which start with one op. A group is known by the number of its first op.
 class Merger {
 public:
-  explicit Merger(mlir::func::FuncOp function) : function(function) {
+  explicit Merger(mlir::func::FuncOp function) : function(function), rows(function) {
     findOps();
     findPhases();
     findReach();
@@ -209,6 +213,8 @@ private:
   bool tryMerge(unsigned a, unsigned b);
   /// Whether some third group reads `from` and leads to `to`.
   bool hasDetour(unsigned from, unsigned to) const;
+  /// How many more bytes are live after a group than before it: what it leaves, less what no group reads after it.
+  double growth(unsigned group, const std::vector<bool> &isListed) const;
   /// The number of the op that computes a value; nothing for arguments and constants.
   std::optional<unsigned> producer(Value value) const {
     auto found = value.getDefiningOp() ? numberOf.find(value.getDefiningOp()) : numberOf.end();
@@ -216,6 +222,7 @@ private:
   }
 
   mlir::func::FuncOp function;
+  RowCounts rows;
   std::vector<Operation *> ops;
   llvm::DenseMap<Operation *, unsigned> numberOf;
   std::vector<llvm::SmallVector<unsigned, 2>> readers;  // of each op, other ops only
@@ -374,6 +381,28 @@ void Merger::run() {
     ;
 }
 
+double Merger::growth(unsigned group, const std::vector<bool> &isListed) const {
+  auto bytes = [&](unsigned op) { return tableBytes(mlir::cast<RowsType>(ops[op]->getResult(0).getType()), rows); };
+  auto isReturned = [&](unsigned op) {
+    return llvm::any_of(ops[op]->getUsers(), [&](Operation *user) { return !numberOf.contains(user); });
+  };
+  double bytesMore = 0;
+  llvm::SmallSetVector<unsigned, 8> read;
+  for (unsigned op : groups[group].ops) {
+    if (isReturned(op) || llvm::any_of(readers[op], [&](unsigned reader) { return groupOf[reader] != group; }))
+      bytesMore += bytes(op);
+    for (Value operand : ops[op]->getOperands())
+      if (auto source = producer(operand); source && groupOf[*source] != group)
+        read.insert(*source);
+  }
+  for (unsigned source : read)
+    if (!isReturned(source) && llvm::all_of(readers[source], [&](unsigned reader) {
+          return groupOf[reader] == groupOf[source] || groupOf[reader] == group || isListed[groupOf[reader]];
+        }))
+      bytesMore -= bytes(source);
+  return bytesMore;
+}
+
 std::vector<Group> Merger::take(llvm::DenseMap<Operation *, unsigned> &placeOf) {
   std::vector<unsigned> waitsFor(ops.size());  // of each group: how many groups it reads that are not listed yet
   std::vector<std::set<unsigned>> readersOf(ops.size());
@@ -381,15 +410,19 @@ std::vector<Group> Merger::take(llvm::DenseMap<Operation *, unsigned> &placeOf) 
     for (unsigned reader : readers[op])
       if (groupOf[reader] != groupOf[op] && readersOf[groupOf[op]].insert(groupOf[reader]).second)
         ++waitsFor[groupOf[reader]];
-  std::set<std::pair<Phase, unsigned>> ready;
-  auto enlist = [&](unsigned group) { ready.insert({phases[group], group}); };
+  llvm::SmallVector<unsigned> ready;
   for (unsigned group = 0; group < groups.size(); ++group)
     if (!groups[group].ops.empty() && waitsFor[group] == 0)
-      enlist(group);
+      ready.push_back(group);
+  std::vector<bool> isListed(ops.size());
   std::vector<Group> list;
   while (!ready.empty()) {
-    unsigned number = ready.begin()->second;
-    ready.erase(ready.begin());
+    // The earliest phase; then what keeps memory small; then the order in which the program was written.
+    auto place = [&](unsigned group) { return std::tuple(phases[group], growth(group, isListed), group); };
+    auto *next = llvm::min_element(ready, [&](unsigned a, unsigned b) { return place(a) < place(b); });
+    unsigned number = *next;
+    ready.erase(next);
+    isListed[number] = true;
     Group group;
     group.phase = phases[number];
     group.kinds = groups[number].kinds;
@@ -403,7 +436,7 @@ std::vector<Group> Merger::take(llvm::DenseMap<Operation *, unsigned> &placeOf) 
     list.push_back(std::move(group));
     for (unsigned reader : readersOf[number])
       if (--waitsFor[reader] == 0)
-        enlist(reader);
+        ready.push_back(reader);
   }
   assert(placeOf.size() == ops.size() && "groups wait for each other");
   return list;

@@ -106,7 +106,8 @@ class Groups {
 public:
   explicit Groups(mlir::func::FuncOp function);
 
-  /// In an order in which they can run: those of the graph, of the forward phase, of the backward phase.
+  /// In an order in which they can run: those of the graph, of the forward phase, of the backward phase; among those
+  /// that could run next, the one that leaves least in memory, by the rows of `flow.graph`.
   const std::vector<Group> &list() const { return groups; }
   /// The index in `list` of an op's group; nothing for constants and the return.
   std::optional<unsigned> of(mlir::Operation *op) const;

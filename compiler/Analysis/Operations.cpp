@@ -1,6 +1,8 @@
 #include "compiler/Analysis/Operations.h"
 
 #include <llvm/ADT/TypeSwitch.h>
+#include <llvm/Support/Format.h>
+#include <llvm/Support/raw_ostream.h>
 
 namespace hector::flow {
 
@@ -80,6 +82,31 @@ double operations(mlir::Operation *op, const RowCounts &rows) {
       .Default([&](mlir::Operation *other) { return rowsOf(other->getResult(0)) * sizeOf(other->getResult(0)); });
 }
 
+double rowBytes(RowsType type) {
+  unsigned bits = type.getElementType().getIntOrFloatBitWidth();
+  return static_cast<double>(type.getRowSize()) * (bits < 8 ? 1.0 : bits / 8.0);
+}
+
+double tableBytes(RowsType type, const RowCounts &rows) {
+  return rows.of(type.getDomain()) * rowBytes(type);
+}
+
+std::string formatCount(double count, int precision) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  if (count < 1e6) {
+    out << llvm::format("%.0f", count);
+    return text;
+  }
+  out << llvm::format("%.*e", precision, count);
+  size_t digits = text.find('e') + 1;
+  if (text[digits] == '+')
+    text.erase(digits, 1);
+  while (text[digits] == '0' && digits + 1 < text.size())
+    text.erase(digits, 1);
+  return text;
+}
+
 std::optional<Map> factor(Domain from, Map first, Map whole, bool uniform) {
   for (unsigned i = 0; i <= getMaxEnumValForMap(); ++i) {
     Map rest = static_cast<Map>(i);
@@ -89,6 +116,11 @@ std::optional<Map> factor(Domain from, Map first, Map whole, bool uniform) {
     if (compose(from, first, rest) == whole && (uniform || !throughRelation))
       return rest;
   }
+  // On those, a pair finds the type of its node through its relation as well.
+  if (uniform && whole == Map::NodeType && from == Domain::SrcPair)
+    return factor(from, first, Map::SrcNodeType);
+  if (uniform && whole == Map::NodeType && from == Domain::DstPair)
+    return factor(from, first, Map::DstNodeType);
   return std::nullopt;
 }
 

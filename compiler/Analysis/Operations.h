@@ -30,8 +30,15 @@ private:
 /// Additions, multiplications, comparisons and elementary functions, one each; moving rows takes none.
 double operations(mlir::Operation *op, const RowCounts &rows);
 
+/// "640" or "1.3e9", with so many digits after the point, for remarks.
+std::string formatCount(double count, int precision = 1);
+
+/// The bytes of a row and of a whole table; i1 takes a byte.
+double rowBytes(RowsType type);
+double tableBytes(RowsType type, const RowCounts &rows);
+
 /// The map `rest` with `first` then `rest` = `whole`, all starting at `from`; nothing where there is none. On a
-/// `uniform` graph, the type at an edge's end may be found through its relation.
+/// `uniform` graph, the type at the end of an edge, or of a pair's node, may be found through the relation.
 std::optional<Map> factor(Domain from, Map first, Map whole, bool uniform = false);
 
 }  // namespace hector::flow

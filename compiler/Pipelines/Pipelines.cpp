@@ -69,7 +69,7 @@ struct Plan {
   std::string before;
   std::string after;
   std::string end;
-  Mode mode = {};
+  Mode mode = {};  // of those before
 };
 
 /// What `default` chooses from. A product that several ops share is computed once, at the pairs that read it; or sums
@@ -142,9 +142,9 @@ void addPlan(mlir::PassManager &manager, const Plan &plan, bool differentiate, l
   addPasses(manager, plan.before, plan.mode, off);
   if (differentiate) {
     manager.addNestedPass<mlir::func::FuncOp>(flow::createDifferentiatePass());
-    addPasses(manager, plan.after, plan.mode, off);
+    addPasses(manager, plan.after, Mode(), off);
   }
-  addPasses(manager, plan.end, plan.mode, off);
+  addPasses(manager, plan.end, Mode(), off);
 }
 
 /// What `plan` makes of a copy of the module costs.
@@ -182,16 +182,18 @@ Plan choosePlan(mlir::ModuleOp module, bool differentiate, llvm::ArrayRef<const 
   };
   for (const Plan &plan : kPlans)
     consider(plan);
-  // Each sum by itself may be better off as it was.
-  int64_t numSums = 0;
+  // Each sum of products by itself may be better off as it was.
+  unsigned numSums = 0, numProducts = 0;
   module.walk([&](flow::ReduceOp op) {
     numSums += op.getKind() == flow::ReduceKind::Sum || op.getKind() == flow::ReduceKind::Mean;
   });
-  constexpr int64_t kMaxTrials = 8;
-  for (int64_t sum = 0; best.mode.eager && numSums > 1 && sum < std::min(numSums, kMaxTrials); ++sum) {
+  module.walk([&](flow::LinearOp) { ++numProducts; });
+  constexpr unsigned kMaxTrials = 8;
+  unsigned numTrials = std::min({numSums, numProducts, kMaxTrials});
+  for (unsigned sum = 0; best.mode.eager && numTrials > 1 && sum < numTrials; ++sum) {
     Plan without = best;
     without.mode.skipped.push_back(sum);
-    without.name += " but for sum " + std::to_string(sum);
+    without.name += (without.mode.skipped.size() == 1 ? " but for sum " : " and ") + std::to_string(sum + 1);
     consider(without);
   }
   return best;

@@ -28,7 +28,7 @@ std::string scaled(double value, const char *unit) {
   return text;
 }
 
-std::string formatCount(double value) {
+std::string wholeNumber(double value) {
   return withCommas(static_cast<int64_t>(value));
 }
 
@@ -122,7 +122,7 @@ std::string formatSummary(mlir::func::FuncOp function, const language::Binding &
   appendWords(text, "graph    ", splitWords(formatGraph(rows)));
   appendWords(text, "machine  ",
               splitWords("a cache of " + formatBytes(static_cast<int64_t>(machine.cacheBytes)) + ", " +
-                         formatCount(machine.operationsPerByte) + " operations in the time of a byte"));
+                         wholeNumber(machine.operationsPerByte) + " operations in the time of a byte"));
 
   for (const PlanCost &plan : options.plans)
     appendWords(text, &plan == &options.plans.front() ? "plans    " : "         ",
@@ -145,7 +145,7 @@ std::string formatSummary(mlir::func::FuncOp function, const language::Binding &
     const GroupCost &group = cost.groups[i];
     Line line = {group.phase,
                  {std::to_string(i), stringifyLoop(group.kind.loop).str() + " " + stringifyDomain(group.domain).str(),
-                  formatCount(group.rows), scaled(group.operations, "FLOP"), scaled(group.bytes, "B"),
+                  wholeNumber(group.rows), scaled(group.operations, "FLOP"), scaled(group.bytes, "B"),
                   formatLines(options.model, group)},
                  formatOps(group)};
     for (size_t k = 0; k < 6; ++k)

@@ -20,9 +20,6 @@
 #include <llvm/ADT/TypeSwitch.h>
 #include <mlir/IR/OperationSupport.h>
 
-#include <cstdio>
-#include <cstring>
-
 namespace hector::flow {
 
 #define GEN_PASS_DEF_AGGREGATEFIRSTPASS
@@ -68,20 +65,6 @@ SmallVector<int64_t> padded(ArrayRef<int64_t> shape, size_t rank) {
     return {};
   SmallVector<int64_t> result(shape.size() < rank ? rank - shape.size() : 0, 1);
   result.append(shape.begin(), shape.end());
-  return result;
-}
-
-/// "1.3e9".
-std::string formatOperations(double count) {
-  char text[32];
-  if (count < 1e6)
-    std::snprintf(text, sizeof text, "%.0f", count);
-  else
-    std::snprintf(text, sizeof text, "%.1e", count);
-  std::string result = text;
-  for (const char *sign : {"e+0", "e+"})
-    if (size_t at = result.find(sign); at != std::string::npos)
-      return result.replace(at, std::strlen(sign), "e");
   return result;
 }
 
@@ -154,7 +137,6 @@ private:
   std::optional<Parted> part(Read y);
 
   //===- Reads ----===//
-  Read throughSpreads(Read y) const;
   /// The operand of the op that defines `y`, as read from the fine domain.
   std::optional<Read> operandOf(Read y, DenseOp op, unsigned i) const;
   std::optional<Read> fromMiddle(Read y) const;
@@ -184,19 +166,9 @@ private:
 
 //===- Reads -----------------------------------------------------------------------------------------------------===//
 
-Read Aggregator::throughSpreads(Read y) const {
-  while (auto spread = y.table.getDefiningOp<SpreadOp>()) {
-    auto map = compose(fine, y.map, spread.getVia());
-    if (!map)
-      break;
-    y = {spread.getRows(), *map};
-  }
-  return y;
-}
-
 std::optional<Read> Aggregator::operandOf(Read y, DenseOp op, unsigned i) const {
   auto map = compose(fine, y.map, op.getMap(i));
-  return map ? std::optional(throughSpreads({op->getOperand(i), *map})) : std::nullopt;
+  return map ? std::optional(throughSpreads(fine, {op->getOperand(i), *map})) : std::nullopt;
 }
 
 std::optional<Read> Aggregator::fromMiddle(Read y) const {
@@ -369,7 +341,7 @@ Read Aggregator::pushOrSum(Read y, const Factors &factors, unsigned depth) {
 
 /// Σ factors · y as rows of the middle, or nothing where all that could be done is to sum `y` as it is.
 std::optional<Read> Aggregator::push(Read y, Factors factors, unsigned depth) {
-  y = throughSpreads(y);
+  y = throughSpreads(fine, y);
   if (auto there = fromMiddle(y))
     return weigh(*there, factors);
   auto op = y.table.getDefiningOp<DenseOp>();
@@ -686,7 +658,7 @@ Value Aggregator::buildReduce(ReduceOp op, const Cut &cut) {
 
 /// `y` as factors that must be read row by row times a value that the middle reads.
 std::optional<Aggregator::Parted> Aggregator::part(Read y) {
-  y = throughSpreads(y);
+  y = throughSpreads(fine, y);
   if (auto there = fromMiddle(y))
     return Parted{{}, *there};
   auto op = y.table.getDefiningOp<DenseOp>();
@@ -847,7 +819,7 @@ template <class Build> bool Aggregator::choose(Operation *site, ArrayRef<Cut> cu
   bool isWorthIt = best && best->then < best->now;
   if (!isWorthIt && !(remarks && (best || !obstacle.empty())))
     return false;
-  std::string now = best ? formatOperations(best->now) : "", then = best ? formatOperations(best->then) : "";
+  std::string now = best ? formatCount(best->now) : "", then = best ? formatCount(best->then) : "";
   if (!isWorthIt) {
     std::string reason = !best          ? obstacle.str()
                          : best->isKept ? "another op reads the product"

@@ -25,7 +25,6 @@
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SetVector.h>
-#include <llvm/Support/Format.h>
 #include <mlir/IR/OperationSupport.h>
 
 #include <limits>
@@ -112,18 +111,6 @@ bool isZero(Value table) {
   return constant && constant.getValue().isZero();
 }
 
-/// "1.3e9", with one digit after the point or more.
-std::string formatCount(double count, int precision) {
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.*e", precision, count);
-  size_t digits = text.find('e') + 1;
-  if (text[digits] == '+')
-    text.erase(digits, 1);
-  while (text[digits] == '0' && digits + 1 < text.size())
-    text.erase(digits, 1);
-  return text;
-}
-
 class Reorderer : RowBuilder {
 public:
   Reorderer(mlir::func::FuncOp function, bool eager)
@@ -159,10 +146,8 @@ private:
   Read addUp(ArrayRef<Part> parts, bool isGuardedRight, ArrayRef<int64_t> shape, Contract contract);
   std::optional<Matrix> multiply(Matrix a, Matrix b);
 
-  Read strip(Read v);
   Read surface(Read v);
   std::optional<Read> through(Read v, unsigned operand);
-  std::optional<Map> leadThrough(Map first, Map whole);
   Place cheapestPlace(ArrayRef<Read> reads);
   Read build(llvm::StringRef name, ArrayRef<Read> reads, ArrayRef<int64_t> shape,
              ArrayRef<NamedAttribute> attributes = {});
@@ -194,24 +179,14 @@ private:
 
 //===- Building where there are the fewest rows ------------------------------------------------------------------===//
 
-/// `factor` from `at`; on a uniform graph, the type of a pair's node is also found through the pair's relation.
-std::optional<Map> Reorderer::leadThrough(Map first, Map whole) {
-  bool uniform = rows.isUniform();
-  auto rest = factor(at, first, whole, uniform);
-  if (rest || !uniform || whole != Map::NodeType)
-    return rest;
-  if (at == Domain::SrcPair)
-    return factor(at, first, Map::SrcNodeType, uniform);
-  return at == Domain::DstPair ? factor(at, first, Map::DstNodeType, uniform) : std::nullopt;
-}
-
 /// The domain with the fewest rows through which all of the reads lead.
 Place Reorderer::cheapestPlace(ArrayRef<Read> reads) {
   Place best{at, Map::Self};
   for (unsigned i = 0; i <= getMaxEnumValForMap(); ++i) {
     Map map = static_cast<Map>(i);
     auto domain = mapTarget(at, map);
-    if (!domain || !llvm::all_of(reads, [&](const Read &read) { return leadThrough(map, read.map).has_value(); }))
+    if (!domain ||
+        !llvm::all_of(reads, [&](const Read &read) { return factor(at, map, read.map, rows.isUniform()).has_value(); }))
       continue;
     if (std::pair(rows.of(*domain), *domain) < std::pair(rows.of(best.domain), best.domain))
       best = {*domain, map};
@@ -234,7 +209,7 @@ Read Reorderer::build(llvm::StringRef name, ArrayRef<Read> reads, ArrayRef<int64
   Place place = cheapestPlace(reads);
   SmallVector<Read> there;
   for (const Read &read : reads)
-    there.push_back({read.table, *leadThrough(place.map, read.map)});
+    there.push_back({read.table, *factor(at, place.map, read.map, rows.isUniform())});
   Domain here = at;
   at = place.domain;
   Operation *before = root->getPrevNode();
@@ -284,20 +259,12 @@ Read Reorderer::fit(Read a, ArrayRef<int64_t> shape) {
 Read Reorderer::buildLinear(Read x, Matrix w, bool guarded) {
   SmallVector<int64_t> shape(*commonLead(x.shape().drop_back(), w.lead()));
   shape.push_back(w.read.shape()[w.read.type().getRank() - (w.transposed ? 2 : 1)]);
-  SmallVector<NamedAttribute> attributes;
-  if (w.transposed)
-    attributes.push_back(builder.getNamedAttr("transposed", builder.getUnitAttr()));
-  if (guarded)
-    attributes.push_back(builder.getNamedAttr("guarded", builder.getUnitAttr()));
-  return build(LinearOp::getOperationName(), {x, w.read}, shape, attributes);
+  return build(LinearOp::getOperationName(), {x, w.read}, shape, linearAttributes(w.transposed, guarded));
 }
 
 Read Reorderer::buildDot(Read a, Read b, bool guarded) {
   SmallVector<int64_t> shape(*commonLead(a.shape().drop_back(), b.shape().drop_back()));
-  SmallVector<NamedAttribute> attributes;
-  if (guarded)
-    attributes.push_back(builder.getNamedAttr("guarded", builder.getUnitAttr()));
-  return build(DotOp::getOperationName(), {a, b}, shape, attributes);
+  return build(DotOp::getOperationName(), {a, b}, shape, linearAttributes(/*transposed=*/false, guarded));
 }
 
 //===- Opening up operands ---------------------------------------------------------------------------------------===//
@@ -309,17 +276,6 @@ std::optional<Read> Reorderer::through(Read v, unsigned i) {
   return map ? std::optional(Read{op->getOperand(i), *map}) : std::nullopt;
 }
 
-/// What a spread reads, instead of the spread.
-Read Reorderer::strip(Read v) {
-  while (auto spread = v.table.getDefiningOp<SpreadOp>()) {
-    auto map = compose(at, v.map, spread.getVia());
-    if (!map)
-      break;
-    v = {spread.getRows(), *map};
-  }
-  return v;
-}
-
 /// Where `v` splits the last axis of a row into heads, the same with the op that made the row on top: heads of the
 /// weights instead of the product.
 Read Reorderer::surface(Read v) {
@@ -329,7 +285,7 @@ Read Reorderer::surface(Read v) {
   auto whole = through(v, 0);
   if (!whole)
     return v;
-  Read u = strip(*whole);
+  Read u = throughSpreads(at, *whole);
   auto op = u.table.getDefiningOp<DenseOp>();
   ArrayRef<int64_t> shape = v.shape();
   if (auto linear = u.table.getDefiningOp<LinearOp>()) {
@@ -493,7 +449,7 @@ std::optional<Matrix> Reorderer::multiply(Matrix a, Matrix b) {
 
 /// `linear(v, w)`, opened up where the choices say so.
 Read Reorderer::product(Read v, Matrix w, bool guarded, int depth) {
-  v = strip(v);
+  v = throughSpreads(at, v);
   if (auto result = depth < kDepth ? openProduct(v, w, guarded, depth) : std::nullopt)
     return *result;
   return buildLinear(v, w, guarded);
@@ -530,8 +486,8 @@ std::optional<Read> Reorderer::openProduct(Read v, Matrix w, bool guarded, int d
 
 /// `dot(a, b)`, opened up where the choices say so; with `guarded`, `a` is the gradient.
 Read Reorderer::dot(Read a, Read b, bool guarded, int depth) {
-  a = strip(a);
-  b = strip(b);
+  a = throughSpreads(at, a);
+  b = throughSpreads(at, b);
   for (unsigned side : {0u, 1u})
     if (auto result = depth < kDepth ? openDot(side, a, b, guarded, depth) : std::nullopt)
       return *result;
@@ -580,7 +536,7 @@ std::optional<Read> Reorderer::openDot(unsigned side, Read a, Read b, bool guard
 /// The sum or difference of two products that share a side: one product of the sum of the other sides.
 std::optional<Read> Reorderer::merge(Operation *root) {
   auto sum = mlir::cast<DenseOp>(root);
-  Read a = strip(read(sum, 0)), b = strip(read(sum, 1));
+  Read a = throughSpreads(at, read(sum, 0)), b = throughSpreads(at, read(sum, 1));
   Operation *left = a.table.getDefiningOp(), *right = b.table.getDefiningOp();
   if (!left || !right || left == right || left->getName() != right->getName() || !mlir::isa<LinearOp, DotOp>(left) ||
       a.shape() != b.shape())

@@ -92,12 +92,16 @@ Read RowBuilder::linear(Read input, Read weights, bool transposed, bool guarded)
   auto lead = commonLead(input.shape().drop_back(), weights.shape().drop_back(2));
   SmallVector<int64_t> shape(*lead);
   shape.push_back(weights.shape()[weights.shape().size() - (transposed ? 2 : 1)]);
+  return make<LinearOp>({input, weights}, shape, linearAttributes(transposed, guarded));
+}
+
+SmallVector<mlir::NamedAttribute> RowBuilder::linearAttributes(bool transposed, bool guarded) {
   SmallVector<mlir::NamedAttribute> attributes;
   if (transposed)
     attributes.push_back(builder.getNamedAttr("transposed", builder.getUnitAttr()));
   if (guarded)
     attributes.push_back(builder.getNamedAttr("guarded", builder.getUnitAttr()));
-  return make<LinearOp>({input, weights}, shape, attributes);
+  return attributes;
 }
 
 mlir::Value RowBuilder::reduce(ReduceKind kind, Read a, Map via) {
@@ -105,11 +109,14 @@ mlir::Value RowBuilder::reduce(ReduceKind kind, Read a, Map via) {
   return builder.create<ReduceOp>(location, type, kind, materialise(a), mlir::Value(), via);
 }
 
-Key RowBuilder::keyOf(ArrayRef<Read> reads) const {
-  Key key;
-  for (const Read &read : reads)
-    key.unite(keyThrough(at, read.map, flow::keyOf(read.type().getDomain())));
-  return key;
+Read RowBuilder::throughSpreads(Domain from, Read y) {
+  while (auto spread = y.table.getDefiningOp<SpreadOp>()) {
+    auto map = compose(from, y.map, spread.getVia());
+    if (!map)
+      break;
+    y = {spread.getRows(), *map};
+  }
+  return y;
 }
 
 }  // namespace hector::flow

@@ -43,6 +43,7 @@ public:
   }
   template <class Op> Read unary(Read a) { return make<Op>({a}, a.shape()); }
   Read linear(Read input, Read weights, bool transposed, bool guarded);
+  llvm::SmallVector<mlir::NamedAttribute> linearAttributes(bool transposed, bool guarded);
   Read choose(Read condition, Read then, Read otherwise);
   Read compare(Read less, Read more) { return binaryTruth<LessOp>(less, more); }
   Read reshape(Read a, llvm::ArrayRef<int64_t> shape) { return make<ReshapeOp>({a}, shape); }
@@ -52,31 +53,13 @@ public:
   Read unbroadcast(Read a, llvm::ArrayRef<int64_t> shape);
   /// Inserts axes of size 1 so that `tail` axes stay last and `lead` come before them.
   Read padLead(Read a, int64_t lead, llvm::ArrayRef<int64_t> tail);
+  /// What a chain of spreads reads, instead of the spreads; `y` is read from `from`.
+  static Read throughSpreads(Domain from, Read y);
   /// The table of a read in the domain itself.
   mlir::Value materialise(Read a);
   /// Rows of `at` collected along `via`.
   mlir::Value reduce(ReduceKind kind, Read a, Map via);
   mlir::NamedAttribute axisAttr(int64_t axis) { return builder.getNamedAttr("axis", builder.getI64IntegerAttr(axis)); }
-
-  /// What the reads depend on together, as seen from `at`.
-  Key keyOf(llvm::ArrayRef<Read> reads) const;
-  /// Calls `build` with `at` moved to `place` and each of `reads` read from there; gives its result as read from here.
-  /// Nothing where one of the reads does not lead through `place`.
-  template <class Build> std::optional<Read> buildAt(Place place, llvm::ArrayRef<Read> reads, Build build) {
-    llvm::SmallVector<Read> there;
-    for (const Read &read : reads) {
-      auto map = factor(at, place.map, read.map);
-      if (!map)
-        return std::nullopt;
-      there.push_back({read.table, *map});
-    }
-    Domain here = at;
-    at = place.domain;
-    Read result = build(llvm::ArrayRef<Read>(there));
-    at = here;
-    auto map = compose(at, place.map, result.map);
-    return map ? std::optional(Read{result.table, *map}) : std::nullopt;
-  }
 
   mlir::OpBuilder builder;
   mlir::Location location;
