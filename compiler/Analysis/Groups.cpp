@@ -2,7 +2,6 @@
 
 #include "compiler/Analysis/Operations.h"
 
-#include <llvm/ADT/BitVector.h>
 #include <llvm/ADT/SetVector.h>
 #include <llvm/ADT/TypeSwitch.h>
 
@@ -183,7 +182,7 @@ public:
   explicit Merger(mlir::func::FuncOp function) : function(function), rows(function) {
     findOps();
     findPhases();
-    findReach();
+    findGroups();
   }
 
   void run();
@@ -195,7 +194,6 @@ private:
     llvm::SmallVector<unsigned, 4> ops;
     LoopKinds kinds;
     bool hasProduct = false;
-    llvm::BitVector reach;  // groups that read it, directly or through others
   };
 
   /// An op that another reads, and the loops in which both may be.
@@ -206,13 +204,14 @@ private:
 
   void findOps();
   void findPhases();
-  void findReach();
+  void findGroups();
   void mergeRebuilt();
   bool mergeWithProducers();
   bool mergeReaders();
   bool tryMerge(unsigned a, unsigned b);
-  /// Whether some third group reads `from` and leads to `to`.
-  bool hasDetour(unsigned from, unsigned to) const;
+  /// The first group and those between the two in `order` that it leads to; nothing where one of those leads on to the
+  /// second.
+  std::optional<llvm::SmallSetVector<unsigned, 16>> between(unsigned first, unsigned second) const;
   /// How many more bytes are live after a group than before it: what it leaves, less what no group reads after it.
   double growth(unsigned group, const std::vector<bool> &isListed) const;
   /// The number of the op that computes a value; nothing for arguments and constants.
@@ -229,6 +228,8 @@ private:
   std::vector<llvm::SmallVector<Source, 3>> sources;    // of each op, in the order of its operands
   std::vector<Phase> phases;
   std::vector<unsigned> groupOf;  // of each op
+  std::vector<unsigned> order;    // groups, each before those that read it
+  std::vector<unsigned> placeOf;  // of each group in `order`
   std::vector<Open> groups;       // by number of the first op; empty where merged into another
 };
 
@@ -272,29 +273,33 @@ void Merger::findPhases() {
   }
 }
 
-void Merger::findReach() {
-  groups.resize(ops.size());
-  groupOf.resize(ops.size());
-  for (unsigned i = static_cast<unsigned>(ops.size()); i-- > 0;) {
-    groupOf[i] = i;
-    Open &group = groups[i];
+void Merger::findGroups() {
+  for (unsigned i = 0; i < ops.size(); ++i) {
+    Open group;
     group.ops = {i};
     group.kinds = loopKinds(ops[i]);
     group.hasProduct = isProduct(ops[i]);
-    group.reach.resize(static_cast<unsigned>(ops.size()));
-    for (unsigned reader : readers[i]) {
-      group.reach.set(reader);
-      group.reach |= groups[reader].reach;
-    }
+    groups.push_back(std::move(group));
+    groupOf.push_back(i);
+    order.push_back(i);
+    placeOf.push_back(i);
   }
 }
 
-bool Merger::hasDetour(unsigned from, unsigned to) const {
-  for (unsigned op : groups[from].ops)
-    for (unsigned reader : readers[op])
-      if (unsigned third = groupOf[reader]; third != from && third != to && groups[third].reach.test(to))
-        return true;
-  return false;
+std::optional<llvm::SmallSetVector<unsigned, 16>> Merger::between(unsigned first, unsigned second) const {
+  llvm::SmallSetVector<unsigned, 16> found;
+  found.insert(first);
+  for (unsigned i = 0; i < found.size(); ++i)
+    for (unsigned op : groups[found[i]].ops)
+      for (unsigned reader : readers[op]) {
+        unsigned group = groupOf[reader];
+        if (group == second && i > 0)
+          return std::nullopt;
+        // Whatever leads to the second stands before it.
+        if (placeOf[group] < placeOf[second])
+          found.insert(group);
+      }
+  return found;
 }
 
 bool Merger::tryMerge(unsigned a, unsigned b) {
@@ -311,22 +316,29 @@ bool Merger::tryMerge(unsigned a, unsigned b) {
       for (const Source &source : sources[op])
         if (groupOf[source.op] == from)
           kinds = kinds & source.kinds;
-  if (kinds.empty() || hasDetour(a, b) || hasDetour(b, a))
+  if (kinds.empty())
     return false;
+  // All that stands between the two and does not follow from the first goes before the merged group, the rest after it.
+  const auto [begin, end] = std::minmax({placeOf[a], placeOf[b]});
+  auto following = between(order[begin], order[end]);
+  if (!following)
+    return false;
+  llvm::SmallVector<unsigned> before, after;
+  for (unsigned place = begin + 1; place < end; ++place)
+    (following->contains(order[place]) ? after : before).push_back(order[place]);
+  before.push_back(a);
+  before.append(after);
+  for (unsigned place = begin; place < end; ++place)
+    placeOf[order[place] = before[place - begin]] = place;
+  order[end] = b;  // merged into `a`: no longer a group
+  placeOf[b] = end;
   for (unsigned op : second.ops)
     groupOf[op] = a;
   first.ops.append(second.ops);
   llvm::sort(first.ops);
   first.kinds = kinds;
   first.hasProduct |= second.hasProduct;
-  first.reach |= second.reach;
-  first.reach.reset(a).reset(b);
   second = Open();
-  for (Open &other : groups)
-    if (!other.ops.empty() && &other != &first && (other.reach.test(a) || other.reach.test(b))) {
-      other.reach.reset(b).set(a);
-      other.reach |= first.reach;
-    }
   return true;
 }
 
