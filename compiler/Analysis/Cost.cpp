@@ -209,8 +209,10 @@ void Estimator::countMemory(Cost &cost) {
         cost.kept.push_back({write.table, write.bytes});
     }
   double live = 0;
-  for (double bytes : change)
-    cost.peakBytes = std::max(cost.peakBytes, live += bytes);
+  for (unsigned i = 0; i < numGroups; ++i) {
+    cost.groups[i].liveBytes = live += change[i];
+    cost.peakBytes = std::max(cost.peakBytes, live);
+  }
   for (Value argument : function.getArguments())
     cost.inputBytes += tableBytes(rowsType(argument), rows);
 }

@@ -48,6 +48,7 @@ struct GroupCost {
   double operations = 0;
   double bytes = 0;  // reads, writes and indices
   double indexBytes = 0;
+  double liveBytes = 0;           // between groups while it runs, what it writes included
   std::vector<TableCost> reads;   // each table and map once, in program order
   std::vector<TableCost> writes;  // what escapes
   std::vector<OpCost> ops;

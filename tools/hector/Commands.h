@@ -37,6 +37,7 @@ struct CompileOptions {
   std::string passes;       // empty: `none` for flow, `default` for the others
   std::string cache;        // bytes, such as 32M; empty: a middling cache
   bool remarks = false;     // what passes have to say, to standard error
+  bool perOp = false;       // a summary lists every op
   bool dumpPasses = false;  // IR after each pass that changed it, to standard error
   std::string outPath;      // empty: standard output
 };

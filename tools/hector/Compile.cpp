@@ -72,7 +72,7 @@ static Status compileModel(const CompileOptions &options) {
   std::string text;
   if (options.emit == "summary") {
     auto function = *module->get().getOps<mlir::func::FuncOp>().begin();
-    text = formatSummary(function, binding, {options.model.path, passes, dtype, plans});
+    text = formatSummary(function, binding, {options.model.path, passes, dtype, plans, options.perOp});
   } else {
     llvm::raw_string_ostream out(text);
     module->get().print(out);

@@ -13,7 +13,8 @@ using namespace flow;
 
 namespace {
 
-constexpr size_t kColumns = 100;
+constexpr size_t kColumns = 100;   // of a line
+constexpr size_t kNumColumns = 7;  // of the table
 
 /// Three digits and a unit: "8.19 GFLOP", "640 FLOP".
 std::string scaled(double value, const char *unit) {
@@ -32,10 +33,10 @@ std::string wholeNumber(double value) {
   return withCommas(static_cast<int64_t>(value));
 }
 
-/// The lines of the model that a group comes from: "7" or "7-9"; empty where it comes from none.
-std::string formatLines(const std::string &file, const GroupCost &group) {
+/// The lines of the model that ops come from: "7" or "7-9"; empty where they come from none.
+std::string formatLines(const std::string &file, llvm::ArrayRef<OpCost> ops) {
   unsigned first = 0, last = 0;
-  for (const OpCost &op : group.ops)
+  for (const OpCost &op : ops)
     if (auto place = placeIn(file, op.op->getLoc())) {
       first = first == 0 ? place.getLine() : std::min(first, place.getLine());
       last = std::max(last, place.getLine());
@@ -133,32 +134,40 @@ std::string formatSummary(mlir::func::FuncOp function, const language::Binding &
   // Columns as wide as their widest entry.
   struct Line {
     Phase phase;
-    std::string cells[6];
+    std::string cells[kNumColumns];
     std::vector<std::string> ops;
   };
   std::vector<Line> lines;
-  const char *const kTitles[6] = {"group", "loop", "rows", "operations", "bytes", "line"};
-  size_t widths[6];
-  for (size_t i = 0; i < 6; ++i)
+  const char *const kTitles[kNumColumns] = {"group", "loop", "rows", "operations", "bytes", "live", "line"};
+  size_t widths[kNumColumns];
+  for (size_t i = 0; i < kNumColumns; ++i)
     widths[i] = std::string_view(kTitles[i]).size();
-  for (size_t i = 0; i < cost.groups.size(); ++i) {
-    const GroupCost &group = cost.groups[i];
-    Line line = {group.phase,
-                 {std::to_string(i), stringifyLoop(group.kind.loop).str() + " " + stringifyDomain(group.domain).str(),
-                  wholeNumber(group.rows), scaled(group.operations, "FLOP"), scaled(group.bytes, "B"),
-                  formatLines(options.model, group)},
-                 formatOps(group)};
-    for (size_t k = 0; k < 6; ++k)
+  auto add = [&](Line line) {
+    for (size_t k = 0; k < kNumColumns; ++k)
       widths[k] = std::max(widths[k], line.cells[k].size());
     lines.push_back(std::move(line));
+  };
+  for (size_t i = 0; i < cost.groups.size(); ++i) {
+    const GroupCost &group = cost.groups[i];
+    add({group.phase,
+         {std::to_string(i), stringifyLoop(group.kind.loop).str() + " " + stringifyDomain(group.domain).str(),
+          wholeNumber(group.rows), scaled(group.operations, "FLOP"), scaled(group.bytes, "B"),
+          scaled(group.liveBytes, "B"), formatLines(options.model, group.ops)},
+         options.perOp ? std::vector<std::string>() : formatOps(group)});
+    for (const OpCost &op : group.ops)
+      if (options.perOp)
+        add({group.phase,
+             {"", "", wholeNumber(op.rows), scaled(op.operations, "FLOP"),
+              scaled(bytesAlone(op.op, rows, machine), "B"), "", formatLines(options.model, op)},
+             {shortName(op.op), formatRow(mlir::cast<RowsType>(op.op->getResult(0).getType()))}});
   }
   auto cells = [&](auto &row) {
     std::string line;
-    for (size_t i = 0; i < 6; ++i)
+    for (size_t i = 0; i < kNumColumns; ++i)
       line += (i == 1 ? padRight(row[i], widths[i]) : padLeft(row[i], widths[i])) + "  ";
     return line;
   };
-  text += "\n" + cells(kTitles) + "ops\n";
+  text += "\n" + cells(kTitles) + (options.perOp ? "ops (bytes of each alone)\n" : "ops\n");
   static constexpr const char *kPhases[] = {"once for a graph", "forward", "backward"};
   for (size_t i = 0; i < lines.size(); ++i) {
     bool isOnly = lines.front().phase == Phase::Forward && lines.back().phase == Phase::Forward;

@@ -16,6 +16,7 @@ struct SummaryOptions {
   std::string passes;
   std::string dtype;
   std::vector<PlanCost> plans;  // that were weighed, if any
+  bool perOp = false;           // each op of a group on a line of its own
 };
 
 /// A text of at most 100 columns, for a function of flow.

@@ -123,7 +123,8 @@ int main(int argc, char **argv) {
       ->type_name("LIST");
   compileApp->add_option("--cache", compile.cache, "What the machine's largest cache holds, such as 32M (the default)")
       ->type_name("BYTES");
-  compileApp->add_flag("--remarks", compile.remarks, "Prints what passes declined to do, and why");
+  compileApp->add_flag("--per-op", compile.perOp, "Lists every op in a summary, with figures of its own");
+  compileApp->add_flag("--remarks", compile.remarks, "Prints what passes did and declined, and why");
   compileApp->add_flag("--dump-passes", compile.dumpPasses, "Prints the IR after each pass that changed it");
   compileApp->add_option("-o,--out", compile.outPath, "A file instead of standard output")->type_name("FILE");
   compileApp->footer("Examples:\n  hector compile models/rgcn.hec --size d_in=64 --size d_out=64 --emit flow\n"
