@@ -72,19 +72,20 @@ struct Plan {
   Mode mode = {};  // of those before
 };
 
-/// What `default` chooses from. A product that several ops share is computed once, at the pairs that read it; or sums
-/// come first, and no op needs it. Which is better depends on how many pairs a graph has on each side, and what is best
-/// for results may be worse for their gradients: so whole plans are weighed, with their gradients.
+/// What `default` chooses from. A product that several ops read is computed once, at the pairs that read it; or weights
+/// are multiplied with weights first, or rows summed first, and no op needs it. Which is better depends on how many
+/// pairs a graph has on each side, and what is best for results may be worse for their gradients: so whole plans are
+/// weighed, with their gradients.
+const std::string kStart = "simplify,stabilise-softmax,simplify";
+const std::string kGradients = "simplify,compact-rows,linear-reorder,aggregate-first,compact-rows,simplify";
 const Plan kPlans[] = {
-    {"compact", "simplify,stabilise-softmax,simplify,compact-rows,linear-reorder,compact-rows,simplify",
-     "simplify,compact-rows,linear-reorder,aggregate-first,compact-rows,simplify", "recompute"},
-    {"aggregate first",
-     "simplify,stabilise-softmax,simplify,linear-reorder,aggregate-first,compact-rows,linear-reorder,compact-rows,"
-     "simplify",
-     "simplify,compact-rows,linear-reorder,aggregate-first,compact-rows,simplify",
-     "recompute",
-     {.eager = true, .skipped = {}}},
-    {"as written", "simplify,stabilise-softmax,simplify", "simplify", "recompute"},
+    {"compact", kStart + ",compact-rows,linear-reorder,compact-rows,simplify", kGradients, "recompute"},
+    {"weights first", kStart + ",linear-reorder,compact-rows,linear-reorder,compact-rows,simplify", kGradients,
+     "recompute", Mode{.eager = true, .skipped = {}}},
+    {"weights and sums first",
+     kStart + ",linear-reorder,aggregate-first,compact-rows,linear-reorder,compact-rows,simplify", kGradients,
+     "recompute", Mode{.eager = true, .skipped = {}}},
+    {"as written", kStart, "simplify", "recompute"},
 };
 
 /// A pass list as a user may spell it: the passes, or what is wrong with it.
@@ -169,7 +170,8 @@ Plan choosePlan(mlir::ModuleOp module, bool differentiate, llvm::ArrayRef<const 
   double least = 0;
   auto consider = [&](const Plan &plan) {
     auto cost = weigh(module, plan, differentiate, off);
-    if (!cost)
+    // Plans often come to the same, the later by a detour.
+    if (!cost || llvm::any_of(weighed, [&](const PlanCost &other) { return other.price == cost->price(); }))
       return;
     bool isBetter = weighed.empty() || cost->price() < least;
     if (isBetter) {
@@ -190,7 +192,8 @@ Plan choosePlan(mlir::ModuleOp module, bool differentiate, llvm::ArrayRef<const 
   module.walk([&](flow::LinearOp) { ++numProducts; });
   constexpr unsigned kMaxTrials = 8;
   unsigned numTrials = std::min({numSums, numProducts, kMaxTrials});
-  for (unsigned sum = 0; best.mode.eager && numTrials > 1 && sum < numTrials; ++sum) {
+  bool hasSums = StringRef(best.before).contains("aggregate-first");
+  for (unsigned sum = 0; hasSums && numTrials > 1 && sum < numTrials; ++sum) {
     Plan without = best;
     without.mode.skipped.push_back(sum);
     without.name += (without.mode.skipped.size() == 1 ? " but for sum " : " and ") + std::to_string(sum + 1);
