@@ -66,7 +66,8 @@ struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
       for (OpOperand *use : uses)
         if (use->getOwner()->isBeforeInBlock(first))
           first = use->getOwner();
-      Value copy = clone(value, group, groups, first, clones);
+      mlir::IRMapping copies;
+      Value copy = clone(value, group, groups, first, copies, clones);
       for (OpOperand *use : uses)
         use->set(copy);
       ++tag;
@@ -114,20 +115,19 @@ struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
   }
 
   /// A copy of `value` before `point`, together with what it is computed from row by row and is not stored anyway.
-  Value clone(Value value, unsigned group, const Groups &groups, Operation *point,
+  Value clone(Value value, unsigned group, const Groups &groups, Operation *point, mlir::IRMapping &copies,
               llvm::SmallVectorImpl<Operation *> &clones) {
-    mlir::IRMapping mapping;
     Operation *op = value.getDefiningOp();
     Domain domain = mlir::cast<RowsType>(value.getType()).getDomain();
     for (Value operand : op->getOperands()) {
       Operation *source = operand.getDefiningOp();
       bool isSameRow = mlir::cast<RowsType>(operand.getType()).getDomain() == domain;
       if (isCheap(source) && isSameRow && !groups.escapes(operand) && groups.of(operand) != group &&
-          !mapping.contains(operand))
-        mapping.map(operand, clone(operand, group, groups, point, clones));
+          !copies.contains(operand))
+        copies.map(operand, clone(operand, group, groups, point, copies, clones));
     }
     mlir::OpBuilder builder(point);
-    Operation *copy = builder.clone(*op, mapping);
+    Operation *copy = builder.clone(*op, copies);
     // Equal ops of different groups stay apart.
     copy->setAttr("flow.again", builder.getI64IntegerAttr(tag));
     clones.push_back(copy);
