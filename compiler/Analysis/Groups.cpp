@@ -5,6 +5,7 @@
 #include <llvm/ADT/SetVector.h>
 #include <llvm/ADT/TypeSwitch.h>
 
+#include <algorithm>
 #include <bit>
 #include <set>
 #include <tuple>
@@ -209,9 +210,9 @@ private:
   bool mergeWithProducers();
   bool mergeReaders();
   bool tryMerge(unsigned a, unsigned b);
-  /// The first group and those between the two in `order` that it leads to; nothing where one of those leads on to the
-  /// second.
-  std::optional<llvm::SmallSetVector<unsigned, 16>> between(unsigned first, unsigned second) const;
+  /// The groups from the first of two to the last before the second, in an order in which `merged` takes the place of
+  /// both; nothing where a third one lies on the way from the first to the second.
+  std::optional<llvm::SmallVector<unsigned>> orderWith(unsigned first, unsigned second, unsigned merged) const;
   /// How many more bytes are live after a group than before it: what it leaves, less what no group reads after it.
   double growth(unsigned group, const std::vector<bool> &isListed) const;
   /// The number of the op that computes a value; nothing for arguments and constants.
@@ -286,20 +287,35 @@ void Merger::findGroups() {
   }
 }
 
-std::optional<llvm::SmallSetVector<unsigned, 16>> Merger::between(unsigned first, unsigned second) const {
+std::optional<llvm::SmallVector<unsigned>> Merger::orderWith(unsigned first, unsigned second, unsigned merged) const {
+  // Looks from the smaller of the two for what lies on the way to the other.
+  bool fromFirst = groups[first].ops.size() <= groups[second].ops.size();
+  unsigned goal = fromFirst ? second : first;
   llvm::SmallSetVector<unsigned, 16> found;
-  found.insert(first);
-  for (unsigned i = 0; i < found.size(); ++i)
-    for (unsigned op : groups[found[i]].ops)
-      for (unsigned reader : readers[op]) {
-        unsigned group = groupOf[reader];
-        if (group == second && i > 0)
-          return std::nullopt;
-        // Whatever leads to the second stands before it.
-        if (placeOf[group] < placeOf[second])
-          found.insert(group);
-      }
-  return found;
+  found.insert(fromFirst ? first : second);
+  for (unsigned i = 0; i < found.size(); ++i) {
+    bool isDetour = false;
+    auto visit = [&](unsigned op) {
+      unsigned group = groupOf[op];
+      isDetour |= group == goal && i > 0;
+      if (placeOf[first] < placeOf[group] && placeOf[group] < placeOf[second])
+        found.insert(group);
+    };
+    llvm::SmallVector<unsigned, 4> members = groups[found[i]].ops;
+    for (unsigned op : members)
+      if (fromFirst)
+        llvm::for_each(readers[op], visit);
+      else
+        llvm::for_each(sources[op], [&](const Source &source) { visit(source.op); });
+    if (isDetour)
+      return std::nullopt;
+  }
+  llvm::SmallVector<unsigned> before, after;
+  for (unsigned place = placeOf[first] + 1; place < placeOf[second]; ++place)
+    (found.contains(order[place]) == fromFirst ? after : before).push_back(order[place]);
+  before.push_back(merged);
+  before.append(after);
+  return before;
 }
 
 bool Merger::tryMerge(unsigned a, unsigned b) {
@@ -309,33 +325,31 @@ bool Merger::tryMerge(unsigned a, unsigned b) {
   if (a == b || phases[a] != phases[b] || (first.hasProduct && second.hasProduct))
     return false;
   LoopKinds kinds = first.kinds & second.kinds;
-  if (kinds.empty())
-    return false;
-  for (auto [from, to] : {std::pair(a, b), std::pair(b, a)})
-    for (unsigned op : groups[to].ops)
-      for (const Source &source : sources[op])
-        if (groupOf[source.op] == from)
+  auto [few, other] = first.ops.size() < second.ops.size() ? std::pair(a, b) : std::pair(b, a);
+  for (unsigned op : groups[few].ops) {
+    for (const Source &source : sources[op])
+      if (groupOf[source.op] == other)
+        kinds = kinds & source.kinds;
+    for (unsigned reader : readers[op])
+      for (const Source &source : sources[reader])
+        if (source.op == op && groupOf[reader] == other)
           kinds = kinds & source.kinds;
+  }
   if (kinds.empty())
     return false;
-  // All that stands between the two and does not follow from the first goes before the merged group, the rest after it.
   const auto [begin, end] = std::minmax({placeOf[a], placeOf[b]});
-  auto following = between(order[begin], order[end]);
-  if (!following)
+  auto arranged = orderWith(order[begin], order[end], a);
+  if (!arranged)
     return false;
-  llvm::SmallVector<unsigned> before, after;
-  for (unsigned place = begin + 1; place < end; ++place)
-    (following->contains(order[place]) ? after : before).push_back(order[place]);
-  before.push_back(a);
-  before.append(after);
   for (unsigned place = begin; place < end; ++place)
-    placeOf[order[place] = before[place - begin]] = place;
-  order[end] = b;  // merged into `a`: no longer a group
+    placeOf[order[place] = (*arranged)[place - begin]] = place;
+  order[end] = b;  // no longer a group
   placeOf[b] = end;
   for (unsigned op : second.ops)
     groupOf[op] = a;
+  size_t middle = first.ops.size();
   first.ops.append(second.ops);
-  llvm::sort(first.ops);
+  std::inplace_merge(first.ops.begin(), first.ops.begin() + middle, first.ops.end());
   first.kinds = kinds;
   first.hasProduct |= second.hasProduct;
   second = Open();

@@ -43,20 +43,20 @@ struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
     Groups groups(getOperation());
     double price = estimate(getOperation(), groups).price();
     for (Operation *op : ops)
-      if (!gone.contains(op) && rebuild(op->getResult(0), groups, price))
-        groups = Groups(getOperation());
+      if (!gone.contains(op))
+        rebuild(op->getResult(0), groups, price);
   }
 
   /// Tries to have every group that reads `value` rebuild it. Keeps that if it lowers the price of the function.
-  bool rebuild(Value value, const Groups &groups, double &price) {
+  void rebuild(Value value, Groups &groups, double &price) {
     auto home = groups.of(value);
     if (!home || groups.list()[*home].phase == Phase::Graph || !groups.escapes(value))
-      return false;
+      return;
     llvm::MapVector<unsigned, llvm::SmallVector<OpOperand *>> readers;
     for (OpOperand &use : value.getUses()) {
       auto group = groups.of(use.getOwner());
       if (!group)  // a result is stored in any case
-        return false;
+        return;
       if (*group != *home)
         readers[*group].push_back(&use);
     }
@@ -74,17 +74,19 @@ struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
     }
     llvm::SmallVector<Removed> removed;
     removeUnread(value.getDefiningOp(), removed);
-    double then = estimate(getOperation()).price();
+    Groups regrouped(getOperation());
+    double then = estimate(getOperation(), regrouped).price();
     mlir::Location location = value.getLoc();
     if (then < price) {
       mlir::emitRemark(location) << "rebuilt where it is read: " << format(then) << " instead of " << format(price);
       ++numRebuilt;
       price = then;
+      groups = std::move(regrouped);
       for (const Removed &unread : removed) {
         gone.insert(unread.op);
         unread.op->destroy();
       }
-      return true;
+      return;
     }
     mlir::emitRemark(location) << "stored: " << format(price) << ", and " << format(then)
                                << " if it were rebuilt where it is read";
@@ -97,7 +99,6 @@ struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
         use->set(value);
     for (Operation *op : llvm::reverse(clones))
       op->erase();
-    return false;
   }
 
   /// Takes out an op that nothing reads, and what then nothing reads either.
