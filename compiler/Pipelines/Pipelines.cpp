@@ -82,6 +82,8 @@ const Plan kPlans[] = {
     {"compact", kStart + ",compact-rows,linear-reorder,compact-rows,simplify", kGradients, "recompute"},
     {"weights first", kStart + ",linear-reorder,compact-rows,linear-reorder,compact-rows,simplify", kGradients,
      "recompute", Mode{.eager = true, .skipped = {}}},
+    {"sums first", kStart + ",aggregate-first,compact-rows,linear-reorder,compact-rows,simplify", kGradients,
+     "recompute"},
     {"weights and sums first",
      kStart + ",linear-reorder,aggregate-first,compact-rows,linear-reorder,compact-rows,simplify", kGradients,
      "recompute", Mode{.eager = true, .skipped = {}}},
