@@ -225,6 +225,8 @@ std::optional<std::string> buildPipeline(mlir::PassManager &manager, mlir::Modul
       if (!name.consume_front("-"))
         return "`default` stands alone in --passes or is followed by passes to leave out, such as `default,-" +
                kPasses[2].name.str() + "`, but the list is `" + text + "`";
+      if (name == "none" || name == "default")
+        return "`" + name.str() + "` is no pass that `" + text + "` could leave out";
       PassList list = readList(name);
       if (list.wrong)
         return list.wrong;

@@ -100,7 +100,7 @@ int main(int argc, char **argv) {
       ->check(oneOf({"interp", "cpu", "cuda"}))
       ->type_name("NAME");
   runApp->add_flag("--grad", run.grad, "Also reads grad.RESULT and writes grad.INPUT for every input");
-  runApp->add_option("--passes", run.passes, "none, default, or names separated by commas")
+  runApp->add_option("--passes", run.passes, "none, default, C, R, default,-NAME, or names separated by commas")
       ->capture_default_str()
       ->type_name("LIST");
   runApp->footer("Example:\n  hector run models/rgcn.hec --case graph.safetensors --out out.safetensors");
@@ -119,7 +119,8 @@ int main(int argc, char **argv) {
   compileApp->add_flag("--grad", compile.grad, "Derives the gradients of all inputs");
   compileApp
       ->add_option("--passes", compile.passes,
-                   "none, default, or names separated by commas; unless given, none for flow and default otherwise")
+                   "none, default, C, R, default,-NAME, or names separated by commas; unless given, none for flow and "
+                   "default otherwise")
       ->type_name("LIST");
   compileApp->add_option("--cache", compile.cache, "What the machine's largest cache holds, such as 32M (the default)")
       ->type_name("BYTES");
