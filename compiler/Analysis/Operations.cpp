@@ -4,6 +4,8 @@
 #include <llvm/Support/Format.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include <vector>
+
 namespace hector::flow {
 
 RowCounts::RowCounts(mlir::func::FuncOp function) {
@@ -107,7 +109,7 @@ std::string formatCount(double count, int precision) {
   return text;
 }
 
-std::optional<Map> factor(Domain from, Map first, Map whole, bool uniform) {
+static std::optional<Map> findFactor(Domain from, Map first, Map whole, bool uniform) {
   for (unsigned i = 0; i <= getMaxEnumValForMap(); ++i) {
     Map rest = static_cast<Map>(i);
     // An edge's own end has a type on any graph; the type at its relation's end is the same on uniform ones only.
@@ -118,10 +120,26 @@ std::optional<Map> factor(Domain from, Map first, Map whole, bool uniform) {
   }
   // On those, a pair finds the type of its node through its relation as well.
   if (uniform && whole == Map::NodeType && from == Domain::SrcPair)
-    return factor(from, first, Map::SrcNodeType);
+    return findFactor(from, first, Map::SrcNodeType, uniform);
   if (uniform && whole == Map::NodeType && from == Domain::DstPair)
-    return factor(from, first, Map::DstNodeType);
+    return findFactor(from, first, Map::DstNodeType, uniform);
   return std::nullopt;
+}
+
+std::optional<Map> factor(Domain from, Map first, Map whole, bool uniform) {
+  // Passes ask this more often than anything else, so all answers are found once.
+  constexpr unsigned kDomains = getMaxEnumValForDomain() + 1, kMaps = getMaxEnumValForMap() + 1;
+  static const auto answers = [] {
+    std::vector<std::optional<Map>> table(size_t{2} * kDomains * kMaps * kMaps);
+    for (unsigned i = 0; i < table.size(); ++i)
+      table[i] = findFactor(static_cast<Domain>(i / 2 / kMaps / kMaps), static_cast<Map>(i / 2 / kMaps % kMaps),
+                            static_cast<Map>(i / 2 % kMaps), i % 2 == 1);
+    return table;
+  }();
+  return answers[((static_cast<size_t>(from) * kMaps + static_cast<size_t>(first)) * kMaps +
+                  static_cast<size_t>(whole)) *
+                     2 +
+                 uniform];
 }
 
 }  // namespace hector::flow

@@ -77,15 +77,15 @@ struct Plan {
 /// pairs a graph has on each side, and what is best for results may be worse for their gradients: so whole plans are
 /// weighed, with their gradients.
 const std::string kStart = "simplify,stabilise-softmax,simplify";
-const std::string kGradients = "simplify,compact-rows,linear-reorder,aggregate-first,compact-rows,simplify";
+const std::string kGradients = "simplify,compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify";
 const Plan kPlans[] = {
-    {"compact", kStart + ",compact-rows,linear-reorder,compact-rows,simplify", kGradients, "recompute"},
-    {"weights first", kStart + ",linear-reorder,compact-rows,linear-reorder,compact-rows,simplify", kGradients,
+    {"compact", kStart + ",compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients, "recompute"},
+    {"weights first", kStart + ",linear-reorder,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
      "recompute", Mode{.eager = true, .skipped = {}}},
-    {"sums first", kStart + ",aggregate-first,compact-rows,linear-reorder,compact-rows,simplify", kGradients,
+    {"sums first", kStart + ",aggregate-first,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
      "recompute"},
     {"weights and sums first",
-     kStart + ",linear-reorder,aggregate-first,compact-rows,linear-reorder,compact-rows,simplify", kGradients,
+     kStart + ",linear-reorder,aggregate-first,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
      "recompute", Mode{.eager = true, .skipped = {}}},
     {"as written", kStart, "simplify", "recompute"},
 };
@@ -111,6 +111,10 @@ PassList readList(StringRef text) {
     if (pass != std::end(kPasses)) {
       list.passes.push_back(pass);
       continue;
+    }
+    if (name.empty()) {
+      list.wrong = "a name is missing in the list `" + text.str() + "` of --passes";
+      return list;
     }
     if (name == "none" || name == "default") {
       list.wrong = "`" + name.str() + "` stands alone in --passes, but is given in the list `" + text.str() + "`";
@@ -141,51 +145,73 @@ void addPasses(mlir::PassManager &manager, StringRef text, const Mode &mode, llv
       pass->add(nested, mode);
 }
 
-void addPlan(mlir::PassManager &manager, const Plan &plan, bool differentiate, llvm::ArrayRef<const NamedPass *> off) {
+/// Adds the passes of a plan but for those at its end.
+void addStart(mlir::PassManager &manager, const Plan &plan, bool differentiate, llvm::ArrayRef<const NamedPass *> off) {
   addPasses(manager, plan.before, plan.mode, off);
-  if (differentiate) {
-    manager.addNestedPass<mlir::func::FuncOp>(flow::createDifferentiatePass());
-    addPasses(manager, plan.after, Mode(), off);
-  }
+  if (!differentiate)
+    return;
+  manager.addNestedPass<mlir::func::FuncOp>(flow::createDifferentiatePass());
+  addPasses(manager, plan.after, Mode(), off);
+}
+
+void addPlan(mlir::PassManager &manager, const Plan &plan, bool differentiate, llvm::ArrayRef<const NamedPass *> off) {
+  addStart(manager, plan, differentiate, off);
   addPasses(manager, plan.end, Mode(), off);
 }
 
-/// What `plan` makes of a copy of the module costs.
-std::optional<flow::Cost> weigh(mlir::ModuleOp module, const Plan &plan, bool differentiate,
-                                llvm::ArrayRef<const NamedPass *> off) {
-  mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
+/// A plan tried on a copy of the module.
+struct Trial {
+  Plan plan;
+  mlir::OwningOpRef<mlir::ModuleOp> copy;
+  flow::Cost cost;
+};
+
+/// Weighs plans. Only the plan that is taken has its say: remarks of trials are dropped.
+class Chooser {
+public:
+  Chooser(mlir::ModuleOp module, bool differentiate, llvm::ArrayRef<const NamedPass *> off)
+      : module(module), differentiate(differentiate), off(off) {}
+
+  Plan choose(std::vector<PlanCost> &weighed);
+
+private:
+  bool run(Trial &trial, llvm::function_ref<void(mlir::PassManager &)> add);
+  void consider(const Plan &plan, std::vector<Trial> &trials);
+
+  mlir::ModuleOp module;
+  bool differentiate;
+  llvm::ArrayRef<const NamedPass *> off;
+};
+
+/// Runs passes on a trial's copy and counts again.
+bool Chooser::run(Trial &trial, llvm::function_ref<void(mlir::PassManager &)> add) {
   mlir::PassManager manager(module.getContext());
   manager.enableVerifier(false);
-  addPlan(manager, plan, differentiate, off);
-  // Only the plan that is taken has its say.
+  add(manager);
   mlir::ScopedDiagnosticHandler quiet(module.getContext(), [](mlir::Diagnostic &) { return mlir::success(); });
-  auto functions = copy->getOps<mlir::func::FuncOp>();
-  if (functions.empty() || mlir::failed(manager.run(*copy)))
-    return std::nullopt;
-  return flow::estimate(*functions.begin());
+  auto functions = trial.copy->getOps<mlir::func::FuncOp>();
+  if (functions.empty() || mlir::failed(manager.run(*trial.copy)))
+    return false;
+  trial.cost = flow::estimate(*functions.begin());
+  return true;
 }
 
-/// The plan of `default` for a module.
-Plan choosePlan(mlir::ModuleOp module, bool differentiate, llvm::ArrayRef<const NamedPass *> off,
-                std::vector<PlanCost> &weighed) {
-  Plan best = kPlans[0];
-  double least = 0;
-  auto consider = [&](const Plan &plan) {
-    auto cost = weigh(module, plan, differentiate, off);
-    // Plans often come to the same, the later by a detour.
-    if (!cost || llvm::any_of(weighed, [&](const PlanCost &other) { return other.price == cost->price(); }))
-      return;
-    bool isBetter = weighed.empty() || cost->price() < least;
-    if (isBetter) {
-      best = plan;
-      least = cost->price();
-      for (PlanCost &other : weighed)
-        other.isTaken = false;
-    }
-    weighed.push_back({plan.name, cost->operations, cost->bytes, cost->peakBytes, cost->price(), isBetter});
-  };
+/// Tries a plan but for its end. Plans often come to the same, the later by a detour.
+void Chooser::consider(const Plan &plan, std::vector<Trial> &trials) {
+  Trial trial = {plan, mlir::OwningOpRef<mlir::ModuleOp>(module.clone()), {}};
+  auto isSame = [&](const Trial &other) { return other.cost.price() == trial.cost.price(); };
+  if (run(trial, [&](mlir::PassManager &manager) { addStart(manager, plan, differentiate, off); }) &&
+      llvm::none_of(trials, isSame))
+    trials.push_back(std::move(trial));
+}
+
+Plan Chooser::choose(std::vector<PlanCost> &weighed) {
+  std::vector<Trial> trials;
   for (const Plan &plan : kPlans)
-    consider(plan);
+    consider(plan, trials);
+  if (trials.empty())
+    return kPlans[0];
+  auto cheaper = [](const Trial &a, const Trial &b) { return a.cost.price() < b.cost.price(); };
   // Each sum of products by itself may be better off as it was.
   unsigned numSums = 0, numProducts = 0;
   module.walk([&](flow::ReduceOp op) {
@@ -194,14 +220,25 @@ Plan choosePlan(mlir::ModuleOp module, bool differentiate, llvm::ArrayRef<const 
   module.walk([&](flow::LinearOp) { ++numProducts; });
   constexpr unsigned kMaxTrials = 8;
   unsigned numTrials = std::min({numSums, numProducts, kMaxTrials});
-  bool hasSums = StringRef(best.before).contains("aggregate-first");
-  for (unsigned sum = 0; hasSums && numTrials > 1 && sum < numTrials; ++sum) {
-    Plan without = best;
+  for (unsigned sum = 0; numTrials > 1 && sum < numTrials; ++sum) {
+    Plan without = llvm::min_element(trials, cheaper)->plan;
+    if (!StringRef(without.before).contains("aggregate-first"))
+      break;
     without.mode.skipped.push_back(sum);
     without.name += (without.mode.skipped.size() == 1 ? " but for sum " : " and ") + std::to_string(sum + 1);
-    consider(without);
+    consider(without, trials);
   }
-  return best;
+  // What costs half as much again before its end does not become the cheapest by it.
+  constexpr double kFar = 1.5;
+  double least = llvm::min_element(trials, cheaper)->cost.price();
+  for (Trial &trial : trials)
+    if (trial.cost.price() <= kFar * least)
+      run(trial, [&](mlir::PassManager &manager) { addPasses(manager, trial.plan.end, Mode(), off); });
+  auto best = llvm::min_element(trials, cheaper);
+  for (const Trial &trial : trials)
+    weighed.push_back({trial.plan.name, trial.cost.operations, trial.cost.bytes, trial.cost.peakBytes,
+                       trial.cost.price(), &trial == &*best});
+  return best->plan;
 }
 
 }  // namespace
@@ -210,6 +247,13 @@ std::vector<std::string_view> passNames() {
   std::vector<std::string_view> names;
   for (const NamedPass &pass : kPasses)
     names.emplace_back(pass.name);
+  return names;
+}
+
+std::vector<std::string_view> planNames() {
+  std::vector<std::string_view> names;
+  for (const Plan &plan : kPlans)
+    names.emplace_back(plan.name);
   return names;
 }
 
@@ -225,6 +269,8 @@ std::optional<std::string> buildPipeline(mlir::PassManager &manager, mlir::Modul
       if (!name.consume_front("-"))
         return "`default` stands alone in --passes or is followed by passes to leave out, such as `default,-" +
                kPasses[2].name.str() + "`, but the list is `" + text + "`";
+      if (name.empty())
+        return "a name is missing in the list `" + text + "` of --passes";
       if (name == "none" || name == "default")
         return "`" + name.str() + "` is no pass that `" + text + "` could leave out";
       PassList list = readList(name);
@@ -233,13 +279,16 @@ std::optional<std::string> buildPipeline(mlir::PassManager &manager, mlir::Modul
       off.insert(off.end(), list.passes.begin(), list.passes.end());
     }
     std::vector<PlanCost> costs;
-    addPlan(manager, choosePlan(module, differentiate, off, costs), differentiate, off);
+    addPlan(manager, Chooser(module, differentiate, off).choose(costs), differentiate, off);
     if (weighed)
       *weighed = std::move(costs);
     return std::nullopt;
   }
   Plan plan{text, text, text, ""};
-  if (text == "none")
+  if (auto *known = llvm::find_if(kPlans, [&](const Plan &known) { return known.name == text; });
+      known != std::end(kPlans))
+    plan = *known;
+  else if (text == "none")
     plan.before = plan.after = "";
   else if (PassList list = readList(text); list.wrong)
     return list.wrong;

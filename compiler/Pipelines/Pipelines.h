@@ -13,6 +13,8 @@ namespace hector {
 
 /// The names that `--passes` takes in a list.
 std::vector<std::string_view> passNames();
+/// The plans that `default` chooses from. Each may also be asked for by its name.
+std::vector<std::string_view> planNames();
 
 /// A plan that `default` weighed for a function, with its numbers on the function's graph.
 struct PlanCost {
@@ -28,6 +30,7 @@ struct PlanCost {
 ///   none             no pass
 ///   default          of some plans the one that takes least on this function and its `flow.graph`
 ///   default,-NAME    the same without a pass
+///   PLAN             one of those plans, whatever it takes
 ///   C, R, C,R        the paper's compaction and reordering
 ///   NAME,NAME        the named passes in their order
 /// With `differentiate`, gradients of all inputs are derived after them, and the same passes run again on the whole.
