@@ -1,8 +1,10 @@
 #include "Generator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace hector::fuzz {
 
@@ -24,6 +26,8 @@ struct Table {
   std::string name;
   Shape shape;
   int loop;  // the top-level loop that wrote it
+  /// The end of an edge through which alone it may be read, if any: other rows hold inf or NaN.
+  std::string only = {};
 };
 
 struct Variable {
@@ -159,6 +163,10 @@ private:
     if (home != Home::Shared)
       full.insert(full.begin(), rowsOf(home));
     auto numbers = numbersFor(name, static_cast<size_t>(sizeOf(full)));
+    // Few distinct numbers, so that rows tie and some are zeros.
+    if (choices.oneIn(6))
+      for (double &number : numbers)
+        number = std::floor(number * 2.0) / 2.0;
     tensors[name] = Tensor::fromDoubles(full, numbers, DType::F64);
     return name;
   }
@@ -214,7 +222,8 @@ private:
     for (const Variable &variable : context.variables)
       for (const Variable &element : reach(variable))
         for (const Table &table : tables)
-          if (table.home == element.home && table.shape == shape && (table.loop < loop || element.isOwn))
+          if (table.home == element.home && table.shape == shape && (table.loop < loop || element.isOwn) &&
+              (table.only.empty() || element.name.ends_with(table.only)))
             options.push_back(element.name + "[\"" + table.name + "\"]");
     for (const auto &[name, localShape] : locals)
       if (localShape == shape)
@@ -256,7 +265,7 @@ private:
     if (depth <= 0 || choices.below(5) == 0)
       return leaf(context, shape);
     auto sub = [&](const Shape &s) { return expression(context, s, depth - 1); };
-    switch (choices.below(16)) {
+    switch (choices.below(17)) {
     case 0:
       return unary(sub(shape));
     case 1: {
@@ -305,20 +314,37 @@ private:
     case 13:
     case 14:
       return combination(context, shape, 3);
+    case 15:
+      return partlyDefined(context, shape, depth);
     default:
       return choices.below(2) ? "(abs(" + sub(shape) + ") + 0.5) ** 1.5"
                               : "sum(" + sub(shape) + " * (i + 1.0) for i in range(2))";
     }
   }
 
+  /// A choice of which one side is NaN wherever the other is taken. Gradients must not come from there.
+  std::string partlyDefined(const Context &context, const Shape &shape, int depth) {
+    std::string s = leaf(context, {}), outer = std::exchange(partial, "sqrt(" + s + ")");
+    std::string defined = combination(context, shape, 3);
+    partial = outer;
+    return "where(" + s + " > 0.1, " + defined + ", " + expression(context, shape, depth - 1) + ")";
+  }
+
+  /// An operand of a combination: a leaf, or one times a factor that some rows lack.
+  std::string operand(const Context &context, const Shape &shape) {
+    if (partial.empty() || choices.below(3) == 0)
+      return leaf(context, shape);
+    return "(" + partial + " * " + leaf(context, shape) + ")";
+  }
+
   /// An expression that is linear in what it reads, as layers are: products, sums, factors and parts inside each other.
   std::string combination(const Context &context, const Shape &shape, int depth) {
     if (depth <= 0)
-      return leaf(context, shape);
+      return operand(context, shape);
     auto sub = [&](const Shape &s) { return combination(context, s, depth - 1); };
     switch (choices.below(9)) {
     case 0:
-      return leaf(context, shape);
+      return operand(context, shape);
     case 1: {
       std::string a = sub(shape), b = sub(partner(shape));
       return "(" + a + (choices.below(2) ? " - " : " + ") + b + ")";
@@ -327,7 +353,7 @@ private:
       Shape factor = choices.below(2) ? shape : Shape();
       if (!factor.empty())
         factor.back() = 1;
-      std::string a = sub(shape), s = leaf(context, factor);
+      std::string a = sub(shape), s = operand(context, factor);
       return choices.below(3) ? "(" + s + " * " + a + ")" : "(" + a + " / (2.0 + sin(" + s + ")))";
     }
     case 3: {
@@ -371,9 +397,9 @@ private:
       b = {inner, shape.back()};
     std::string first = sub(a);
     if (choices.below(2))
-      return "linear(" + first + ", " + (choices.oneIn(4) ? sub(b) : leaf(context, b)) + ")";
+      return "linear(" + first + ", " + (choices.oneIn(4) ? sub(b) : operand(context, b)) + ")";
     std::swap(b[b.size() - 1], b[b.size() - 2]);
-    return "linear(" + first + ", transpose(" + leaf(context, b) + "))";
+    return "linear(" + first + ", transpose(" + operand(context, b) + "))";
   }
 
   std::string unary(const std::string &a) {
@@ -493,8 +519,8 @@ private:
       locals.clear();
     static const char *kKinds[] = {"sum", "mean", "max", "min"};
     std::string kind = kKinds[choices.below(4)];
-    std::string text =
-        kind + "(" + expression(inside, shape, depth - 1) + " for " + variable + " in " + source.iterator;
+    std::string term = choices.oneIn(3) ? combination(inside, shape, 3) : expression(inside, shape, depth - 1);
+    std::string text = kind + "(" + term + " for " + variable + " in " + source.iterator;
     if (choices.oneIn(5))
       text += " if " + expression(inside, {}, 1) + " > 0.2";
     locals = savedLocals;
@@ -595,8 +621,16 @@ private:
         continue;
       }
       std::string name = freshName();
+      std::string only;
+      if (home == Home::Node && choices.oneIn(6)) {
+        // Divided by the number of edges: inf or NaN where there are none, which no edge reads.
+        bool incoming = choices.below(2) == 0;
+        only = incoming ? ".dst" : ".src";
+        value =
+            "(" + value + ") / sum(1.0 for r in " + variable + (incoming ? ".incoming_edges())" : ".outgoing_edges())");
+      }
       emit(2, variable + "[\"" + name + "\"] = " + value);
-      tables.push_back({home, name, shape, loop});
+      tables.push_back({home, name, shape, loop, only});
     }
     if (home == Home::Node && choices.oneIn(3))
       nested(context);
@@ -641,23 +675,33 @@ private:
       tables.push_back({Home::Node, name + "b", shape, loop});
   }
 
-  /// Edges that add to rows of another domain.
+  /// Edges that add to rows of another domain, or raise or lower them.
   void scatter() {
-    static const std::pair<const char *, Home> kTargets[] = {
-        {"e.dst", Home::Node}, {"e.src", Home::Node}, {"e.etype", Home::EdgeType}, {"e.dst_pair", Home::InPair}};
-    const auto &[target, home] = kTargets[choices.below(4)];
+    static const std::pair<const char *, Home> kTargets[] = {{"e.dst", Home::Node},
+                                                             {"e.src", Home::Node},
+                                                             {"e.etype", Home::EdgeType},
+                                                             {"e.dst_pair", Home::InPair},
+                                                             {"e.src_pair", Home::OutPair}};
+    const auto &[target, home] = kTargets[choices.below(5)];
+    bool isPair = home == Home::InPair || home == Home::OutPair, isChoice = choices.oneIn(3);
     std::string name = freshName();
     Shape shape = randomShape();
     ++loop;
     emit(1, home == Home::EdgeType ? "for t in g.edge_types():" : "for n in g.nodes():");
-    if (home == Home::InPair)
-      emit(2, "for p in n.incoming_types():");
-    std::string variable = home == Home::EdgeType ? "t" : home == Home::InPair ? "p" : "n";
-    emit(home == Home::InPair ? 3 : 2, variable + "[\"" + name + "\"] = " + (choices.below(2) ? "1.0" : "0.0"));
+    if (isPair)
+      emit(2, home == Home::InPair ? "for p in n.incoming_types():" : "for p in n.outgoing_types():");
+    std::string variable = home == Home::EdgeType ? "t" : isPair ? "p" : "n";
+    Context rows{{{home, variable, true}}, /*isGenerator=*/true};
+    std::string start = isChoice ? expression(rows, shape, 1) : choices.below(2) ? "1.0" : "0.0";
+    emit(isPair ? 3 : 2, variable + "[\"" + name + "\"] = " + start);
     ++loop;
     emit(1, "for e in g.edges():");
     Context context{{{Home::Edge, "e", true}}, false};
-    emit(2, std::string(target) + "[\"" + name + "\"] += " + expression(context, shape, 2));
+    std::string old = std::string(target) + "[\"" + name + "\"]", value = expression(context, shape, 2);
+    if (isChoice)
+      emit(2, old + " = " + (choices.below(2) ? "max(" : "min(") + old + ", " + value + ")");
+    else
+      emit(2, old + " += " + value);
     tables.push_back({home, name, shape, loop});
     locals.clear();
   }
@@ -727,15 +771,16 @@ private:
   }
 
   std::string chooseResults() {
-    if (tables.empty() && ones.empty()) {
+    std::vector<std::string> all = ones;
+    for (const Table &table : tables)
+      if (table.only.empty())
+        all.push_back("\"" + table.name + "\"");
+    if (all.empty()) {
       ++loop;
       emit(1, "for n in g.nodes():");
       emit(2, "n[\"out\"] = n." + input(Home::Node, {2}));
-      tables.push_back({Home::Node, "out", {2}, loop});
+      all.push_back("\"out\"");
     }
-    std::vector<std::string> all = ones;
-    for (const Table &table : tables)
-      all.push_back("\"" + table.name + "\"");
     std::string list = all.back();
     for (size_t i = 0; i + 1 < all.size(); ++i)
       if (choices.below(3) == 1)
@@ -751,6 +796,7 @@ private:
   std::map<std::string, Shape> locals;
   std::vector<std::string> ones;
   std::string functions, body;
+  std::string partial;  // a factor that is NaN in some rows, while a choice that leaves those out is written
   bool attribute = false;
   int loop = 0, fresh = 0;
   uint32_t numFunctions = 0;

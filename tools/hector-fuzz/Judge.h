@@ -23,7 +23,7 @@ struct Tally {
 class Judge {
 public:
   Judge();
-  /// Compares `none`, every single pass, a random subset and `default`, values and gradients, to 1e-9; with
+  /// Compares `none`, every single pass, a random list, every plan and `default`, values and gradients, to 1e-9; with
   /// `checkSlopes`, gradients against differences of the function itself too. A new pass or backend joins in `ways`.
   std::optional<Failure> judge(const Program &program, uint64_t seed, bool checkSlopes);
   const Tally &tally() const { return counts; }

@@ -111,8 +111,7 @@ CLI::App *addImport(CLI::App &data, ImportCommand &command) {
   app->add_flag("--skip-bad", options.rdf.reader.skipBad, "Counts bad lines and goes on");
   // A flag and its opposite, or neither.
   auto either = [&](const char *names, std::optional<bool> &value, const char *help) {
-    app->add_flag_function(
-        names, [&value](int64_t count) { value = count > 0; }, help);
+    app->add_flag_function(names, [&value](int64_t count) { value = count > 0; }, help);
   };
   either("--inverses,!--no-inverses", options.inverses,
          "A relation the other way round for each that has none (default: yes)");

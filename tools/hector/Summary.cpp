@@ -96,6 +96,14 @@ std::vector<std::string> splitWords(llvm::StringRef text) {
   return {words.begin(), words.end()};
 }
 
+/// A list with a blank after each comma, so that it can go on in the next line.
+std::string spaced(const std::string &list) {
+  std::string text;
+  for (char letter : list)
+    text += letter == ',' ? ", " : std::string(1, letter);
+  return text;
+}
+
 std::string formatGraph(const RowCounts &rows) {
   GraphAttr graph = rows.getGraph();
   std::string numbers = withCommas(graph.getNodes()) + " nodes of " + withCommas(graph.getNodeTypes()) +
@@ -118,7 +126,8 @@ std::string formatSummary(mlir::func::FuncOp function, const language::Binding &
   for (const auto &[name, size] : binding.sizes)
     header += " " + name + "=" + std::to_string(size);
   header += std::string(binding.sizes.empty() ? "" : ",") + " " + options.dtype +
-            (function->hasAttr("flow.forward_results") ? ", with gradients" : "") + ", passes " + options.passes;
+            (function->hasAttr("flow.forward_results") ? ", with gradients" : "") + ", passes " +
+            spaced(options.passes);
   appendWords(text, "model    ", splitWords(header));
   appendWords(text, "graph    ", splitWords(formatGraph(rows)));
   appendWords(text, "machine  ",

@@ -142,6 +142,7 @@ private:
   std::optional<Read> fromMiddle(Read y) const;
   Read view(Read a, ArrayRef<int64_t> shape);
   Read toShape(Read a, ArrayRef<int64_t> shape);
+  Read reciprocal(Read a);
   template <class Op> Read combine(Read a, Read b);
   Read apply(Factor::Kind kind, Read term, Read factor);
   Read applyFine(Read term, const Factors &factors);
@@ -196,6 +197,14 @@ Read Aggregator::toShape(Read a, ArrayRef<int64_t> shape) {
   Read repeated = make<ExpandOp>({Read{a.table}}, shape);
   at = here;
   return {repeated.table, a.map};
+}
+
+/// 1 / a, made where the table lives.
+Read Aggregator::reciprocal(Read a) {
+  Domain here = std::exchange(at, a.type().getDomain());
+  Read inverse = binary<DivOp>(constant(1.0), {a.table});
+  at = here;
+  return {inverse.table, a.map};
 }
 
 /// An element-wise op on rows of which one may lack leading axes: it is used for all of them.
@@ -389,6 +398,15 @@ std::optional<Read> Aggregator::pushProduct(Operation *op, Read a, Read b, const
     if (a.type().getRowSize() > b.type().getRowSize())
       std::swap(choices[0], choices[1]);
   }
+  // Inside of a factor that guards, a quotient may be 0/0 where the guard is 0: what the middle reads of it must not
+  // touch the sum there. A chain of the term leaves zeros alone.
+  if (llvm::any_of(factors, [](const Factor &factor) { return factor.kind == Factor::ChainOfFactor; }))
+    for (auto &[term, factor] : choices) {
+      if (factor.kind == Factor::Over)
+        factor.read = reciprocal(factor.read);
+      if (factor.kind <= Factor::Over)
+        factor.kind = Factor::ChainOfTerm;
+    }
   for (auto &[term, factor] : choices) {
     size_t before = pushed.size();
     Factors more = factors;
@@ -705,7 +723,7 @@ Value Aggregator::buildWeightGrad(WeightGradOp op, const Cut &cut) {
   Factors factors;
   at = fine;
   for (const Factor &factor : kept->factors) {
-    Read f = factor.kind == Factor::Over ? binary<DivOp>(constant(1.0), factor.read) : factor.read;
+    Read f = factor.kind == Factor::Over ? reciprocal(factor.read) : factor.read;
     factors.push_back({summed == 0 ? Factor::ChainOfFactor : Factor::ChainOfTerm, f});
   }
   Read total = toShape(pushOrSum(operands[summed], factors, cut.depth), shapeWith(operands[summed].shape(), factors));
@@ -718,8 +736,14 @@ Value Aggregator::buildWeightGrad(WeightGradOp op, const Cut &cut) {
   Read &grad = summed == 0 ? other : total;
   grad = withoutEmptyRows(grad);
   Read &input = summed == 0 ? total : other;
+  // Where the gradient itself is the factor, zeros are now in the sum: the guard goes there, and the matrix is turned.
+  bool isTurned = summed == 0 && llvm::any_of(kept->factors, [](const Factor &factor) {
+                    return factor.kind == Factor::ChainOfFactor;
+                  });
+  if (isTurned)
+    std::swap(input, grad);
   return builder.create<WeightGradOp>(location, op.getResult().getType(), input.table, grad.table, input.map, grad.map,
-                                      middle, rest, op.getTransposed());
+                                      middle, rest, op.getTransposed() != isTurned);
 }
 
 //===- Trying and choosing ---------------------------------------------------------------------------------------===//

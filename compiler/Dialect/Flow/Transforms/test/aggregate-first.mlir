@@ -175,3 +175,21 @@ func.func @weighted_grad(%x: !flow.rows<edge, 4xf32, device>, %g: !flow.rows<nod
   %dw = flow.weight_grad %x, %c over edge via etype : <edge, 4xf32, device>, <edge, 8xf32, device> -> <etype, 4x8xf32, device>
   return %dw : !flow.rows<etype, 4x8xf32, device>
 }
+
+// -----
+
+// Inside of a gradient's product a quotient may be 0/0 where the gradient is 0: after the sum it is a chain, not a division.
+// CHECK-LABEL: func.func @guarded_quotient
+// CHECK: %[[I:.*]] = flow.div %{{.*}}, %arg1 : {{.*}} -> <node, f32, device>
+// CHECK: %[[S:.*]] = flow.reduce sum %{{.*}} via src_pair
+// CHECK-NOT: flow.div
+// CHECK: flow.chain %{{.*}}, %[[I]][node] : {{.*}} -> <src_pair
+func.func @guarded_quotient(%g: !flow.rows<node, 64xf32, device>, %c: !flow.rows<node, f32, device>, %w: !flow.rows<etype, 64x64xf32, device>) -> !flow.rows<node, 64xf32, device> {
+  %one = flow.constant 1.000000e+00 : <one, f32, device>
+  %i = flow.div %one[one], %c[src] : <one, f32, device>, <node, f32, device> -> <edge, f32, device>
+  %t = flow.chain %g[dst], %i : <node, 64xf32, device>, <edge, f32, device> -> <edge, 64xf32, device>
+  %y = flow.linear %t, %w[etype] {guarded, transposed} : <edge, 64xf32, device>, <etype, 64x64xf32, device> -> <edge, 64xf32, device>
+  // expected-remark @below {{aggregated first at src_pair}}
+  %s = flow.reduce sum %y via src : <edge, 64xf32, device> -> <node, 64xf32, device>
+  return %s : !flow.rows<node, 64xf32, device>
+}
