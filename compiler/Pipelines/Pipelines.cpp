@@ -87,6 +87,8 @@ const Plan kPlans[] = {
     {"weights and sums first",
      kStart + ",linear-reorder,aggregate-first,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
      "recompute", Mode{.eager = true, .skipped = {}}},
+    {"sums first without compaction", kStart + ",aggregate-first,linear-reorder,simplify",
+     "simplify,linear-reorder,aggregate-first,simplify", "recompute"},
     {"as written", kStart, "simplify", "recompute"},
 };
 
