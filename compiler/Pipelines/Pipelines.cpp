@@ -79,7 +79,8 @@ struct Plan {
 const std::string kStart = "simplify,stabilise-softmax,simplify";
 const std::string kGradients = "simplify,compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify";
 const Plan kPlans[] = {
-    {"compact", kStart + ",compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients, "recompute"},
+    {"compact", kStart + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify", kGradients,
+     "recompute"},
     {"weights first", kStart + ",linear-reorder,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
      "recompute", Mode{.eager = true, .skipped = {}}},
     {"sums first", kStart + ",aggregate-first,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
