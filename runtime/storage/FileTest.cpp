@@ -1,5 +1,6 @@
 #include "runtime/storage/File.h"
 
+#include "runtime/base/FolderTest.h"
 #include "runtime/base/Interrupt.h"
 
 #include <gtest/gtest.h>
@@ -20,24 +21,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A folder that goes away with the test.
-class FileTest : public testing::Test {
+class FileTest : public FolderTest {
 protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "hector-test-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder); }
-
-  std::string path(const std::string &name) const { return (folder / name).string(); }
   static Status replace(const std::string &file, const std::string &text) {
     std::vector<std::span<const std::byte>> pieces = {std::as_bytes(std::span(text))};
     return replaceFile(file, pieces);
-  }
-  static std::string contents(const std::string &file) {
-    std::ifstream in(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
   }
   static std::string errorOf(const Result<MappedFile> &result) {
     return result ? "no error" : result.status().message();
@@ -49,8 +37,6 @@ protected:
     std::sort(found.begin(), found.end());
     return found;
   }
-
-  fs::path folder;
 };
 
 }  // namespace

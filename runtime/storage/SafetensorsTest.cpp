@@ -1,5 +1,7 @@
 #include "runtime/storage/Safetensors.h"
 
+#include "runtime/base/FolderTest.h"
+
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -41,21 +43,8 @@ std::string tensorA(const std::string &dtype, const std::string &shape, const st
   return R"({"a":{"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}";
 }
 
-/// A folder that goes away with the test.
-class SafetensorsFile : public testing::Test {
+class SafetensorsFile : public FolderTest {
 protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "hector-test-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder); }
-
-  std::string path(const std::string &name) const { return (folder / name).string(); }
-  static std::string contents(const std::string &file) {
-    std::ifstream in(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
   static void store(const std::string &file, const std::string &bytes) {
     std::ofstream(file, std::ios::binary) << bytes;
   }
@@ -71,8 +60,6 @@ protected:
     file.tensors["a"] = Tensor::fromDoubles({1}, std::vector<double>{value}, DType::F64);
     return file;
   }
-
-  fs::path folder;
 };
 
 }  // namespace

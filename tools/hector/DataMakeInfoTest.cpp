@@ -1,5 +1,6 @@
 #include "DataMakeInfo.h"
 
+#include "runtime/base/FolderTest.h"
 #include "runtime/storage/Safetensors.h"
 
 #include <gtest/gtest.h>
@@ -14,20 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-class DataTest : public testing::Test {
+class DataTest : public FolderTest {
 protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "hector-test-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder); }
-
-  std::string path(const std::string &name) const { return (folder / name).string(); }
-  static std::string contents(const std::string &file) {
-    std::ifstream in(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
   std::string make(DataMakeOptions options, const std::string &name = "graph") {
     options.outPath = path(name);
     std::string summary;
@@ -50,8 +39,6 @@ protected:
     options.graph.name = name;
     return options;
   }
-
-  fs::path folder;
 };
 
 /// Three nodes of two types; a relation without edges; names that need care.
