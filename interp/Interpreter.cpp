@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <numeric>
 #include <unistd.h>
 
 namespace hector {
@@ -81,7 +83,7 @@ std::vector<int64_t> broadcastOffsets(llvm::ArrayRef<int64_t> shape, llvm::Array
 
 class Run {
 public:
-  Run(mlir::func::FuncOp function, const Graph &graph) : function(function), graph(graph) {}
+  Run(mlir::func::FuncOp function, const Graph &graph, uint64_t cuts) : function(function), graph(graph), cuts(cuts) {}
 
   Result<std::vector<Table>> run(std::vector<Table> arguments) {
     mlir::Block &block = function.getBody().front();
@@ -110,20 +112,44 @@ public:
     }
     std::vector<Table> results;
     for (mlir::Value value : block.getTerminator()->getOperands())
-      results.push_back(tables[value]);
+      results.push_back(at(value));
     return results;
   }
 
 private:
+  /// Which rows of a table a loop has at hand.
+  using Held = std::vector<bool>;
+
   struct Operand {
     const Table *table;
     const Index *index;  // null: the same row
     int64_t rowSize;
+    const Held *held;  // null: all rows
+    bool *isMissing;
 
-    const double *row(int64_t i) const { return table->values.data() + (index ? (*index)[i] : i) * rowSize; }
+    const double *row(int64_t i) const {
+      int64_t at = index ? (*index)[i] : i;
+      if (held && !(*held)[at])
+        *isMissing = true;
+      return table->values.data() + at * rowSize;
+    }
   };
 
-  static void roundTo(mlir::Type type, std::vector<double> &values) {
+  /// Where a value's rows are, by whatever name a group or sweep gives it.
+  mlir::Value resolve(mlir::Value value) const {
+    for (auto found = aliases.find(value); found != aliases.end(); found = aliases.find(value))
+      value = found->second;
+    return value;
+  }
+  Table &at(mlir::Value value) { return tables[resolve(value)]; }
+  Operand operand(mlir::Value value, const Index *index) {
+    mlir::Value home = resolve(value);
+    auto found = held.find(home);
+    return {&tables[home], index, mlir::cast<RowsType>(value.getType()).getRowSize(),
+            found == held.end() ? nullptr : &found->second, &isMissing};
+  }
+
+  static void roundTo(mlir::Type type, llvm::MutableArrayRef<double> values) {
     if (type.isF32())
       for (double &value : values)
         value = static_cast<float>(value);
@@ -133,6 +159,11 @@ private:
     else if (type.isBF16())
       for (double &value : values)
         value = bfloatToDouble(doubleToBfloat(value));
+  }
+
+  void walkAll(int64_t rows) {
+    walked.resize(rows);
+    std::iota(walked.begin(), walked.end(), 0);
   }
 
   /// An empty table for an op's result, all zeros.
@@ -224,11 +255,14 @@ private:
   }
 
   Status step(mlir::Operation &op) {
+    if (auto group = mlir::dyn_cast<flow::GroupOp>(op))
+      return runGroup(group);
     auto type = mlir::cast<RowsType>(op.getResult(0).getType());
     auto made = makeTable(type);
     if (!made)
       return std::move(made).status();
     Table result = std::move(made).take();
+    walkAll(numRows(graph, flow::walkedDomain(&op)));
     Status status = compute(op, type, result);
     if (!status.isOk())
       return status;
@@ -246,8 +280,8 @@ private:
       return computeSpread(spread, type, result);
     if (auto reduce = mlir::dyn_cast<flow::ReduceOp>(op))
       return computeReduce(reduce, type, result);
-    if (auto match = mlir::dyn_cast<flow::FirstMatchOp>(op))
-      return computeFirstMatch(match, type, result);
+    if (auto first = mlir::dyn_cast<flow::FirstIndexOp>(op))
+      return computeFirstIndex(first, type, result);
     if (auto grad = mlir::dyn_cast<flow::WeightGradOp>(op))
       return computeWeightGrad(grad, type, result);
     auto dense = mlir::dyn_cast<flow::DenseOp>(op);
@@ -258,7 +292,7 @@ private:
       auto rows = index(type.getDomain(), dense.getMap(i));
       if (!rows)
         return rows.status();
-      operands.push_back({&tables[op.getOperand(i)], *rows, dense.getOperandRows(i).getRowSize()});
+      operands.push_back(operand(op.getOperand(i), *rows));
     }
     // Without rows there is nothing to do, however large a row would be.
     return result.rows == 0 ? Status::ok() : computeDense(op, dense, operands, type, result);
@@ -269,42 +303,43 @@ private:
     if (!rows)
       return rows.status();
     int64_t size = type.getRowSize();
-    Operand input{&tables[op.getRows()], *rows, size};
-    for (int64_t i = 0; i < result.rows; ++i)
+    Operand input = operand(op.getRows(), *rows);
+    for (int64_t i : walked)
       std::copy_n(input.row(i), size, result.values.data() + i * size);
     return Status::ok();
+  }
+
+  static void combine(ReduceKind kind, double &to, double value, bool isFirst) {
+    switch (kind) {
+    case ReduceKind::Sum:
+    case ReduceKind::Mean:
+      to += value;
+      break;
+    case ReduceKind::Max:
+      to = isFirst ? value : larger(to, value);
+      break;
+    case ReduceKind::Min:
+      to = isFirst ? value : -larger(-to, -value);
+      break;
+    }
   }
 
   Status computeReduce(flow::ReduceOp op, RowsType type, Table &result) {
     auto rows = index(op.getRows().getType().getDomain(), op.getVia());
     if (!rows)
       return rows.status();
-    const Table &input = tables[op.getRows()];
+    const Table &input = at(op.getRows());
     int64_t size = type.getRowSize();
     std::vector<int64_t> counts(result.rows, 0);
     if (op.getInit()) {
-      result.values = tables[op.getInit()].values;
+      result.values = at(op.getInit()).values;
       std::fill(counts.begin(), counts.end(), 1);
     }
     for (int64_t i = 0; i < input.rows; ++i) {
       int64_t target = (**rows)[i];
       bool isFirst = counts[target]++ == 0;
-      for (int64_t k = 0; k < size; ++k) {
-        double &to = result.values[target * size + k];
-        double value = input.values[i * size + k];
-        switch (op.getKind()) {
-        case ReduceKind::Sum:
-        case ReduceKind::Mean:
-          to += value;
-          break;
-        case ReduceKind::Max:
-          to = isFirst ? value : larger(to, value);
-          break;
-        case ReduceKind::Min:
-          to = isFirst ? value : -larger(-to, -value);
-          break;
-        }
-      }
+      for (int64_t k = 0; k < size; ++k)
+        combine(op.getKind(), result.values[target * size + k], input.values[i * size + k], isFirst);
     }
     if (op.getKind() == ReduceKind::Mean)
       for (int64_t j = 0; j < result.rows; ++j)
@@ -316,47 +351,57 @@ private:
   /// Equal numbers, or both NaN.
   static bool matches(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-  Status computeFirstMatch(flow::FirstMatchOp op, RowsType type, Table &result) {
-    auto rows = index(type.getDomain(), op.getVia());
+  Status computeFirstIndex(flow::FirstIndexOp op, RowsType type, Table &result) {
+    auto rows = index(op.getRows().getType().getDomain(), op.getVia());
     if (!rows)
       return rows.status();
-    const Table &input = tables[op.getRows()], &reduced = tables[op.getReduced()];
+    const Table &input = at(op.getRows()), &reduced = at(op.getReduced());
     int64_t size = type.getRowSize();
+    std::fill(result.values.begin(), result.values.end(), -1.0);
     std::vector<bool> isTaken(reduced.values.size(), false);
     if (op.getInit())
       for (size_t k = 0; k < reduced.values.size(); ++k)
-        isTaken[k] = matches(tables[op.getInit()].values[k], reduced.values[k]);
+        isTaken[k] = matches(at(op.getInit()).values[k], reduced.values[k]);
     for (int64_t i = 0; i < input.rows; ++i)
       for (int64_t k = 0; k < size; ++k) {
         int64_t target = (**rows)[i] * size + k;
         if (isTaken[target] || !matches(input.values[i * size + k], reduced.values[target]))
           continue;
         isTaken[target] = true;
-        result.values[i * size + k] = 1.0;
+        result.values[target] = static_cast<double>(i);
       }
     return Status::ok();
   }
 
   Status computeWeightGrad(flow::WeightGradOp op, RowsType type, Table &result) {
-    auto inputRows = index(op.getOver(), op.getInputMap()), gradRows = index(op.getOver(), op.getGradMap());
     auto targets = index(op.getOver(), op.getVia());
-    for (const auto *rows : {&inputRows, &gradRows, &targets})
+    if (!targets)
+      return targets.status();
+    return addOuterProducts(op, [&](int64_t row) {
+      return result.values.data() + (*targets ? (**targets)[row] : row) * type.getRowSize();
+    });
+  }
+
+  /// Adds the outer products of the walked rows, each to the matrix that `matrixOf` finds for it.
+  template <class MatrixOf> Status addOuterProducts(flow::WeightGradOp op, MatrixOf matrixOf) {
+    RowsType type = op.getResult().getType();
+    auto inputRows = index(op.getOver(), op.getInputMap()), gradRows = index(op.getOver(), op.getGradMap());
+    for (const auto *rows : {&inputRows, &gradRows})
       if (!*rows)
         return rows->status();
     llvm::ArrayRef<int64_t> x = op.getInput().getType().getShape(), g = op.getGrad().getType().getShape();
-    Operand input{&tables[op.getInput()], *inputRows, op.getInput().getType().getRowSize()};
-    Operand grad{&tables[op.getGrad()], *gradRows, op.getGrad().getType().getRowSize()};
+    Operand input = operand(op.getInput(), *inputRows);
+    Operand grad = operand(op.getGrad(), *gradRows);
     int64_t inner = x.back(), outer = g.back();
     int64_t batches = std::max(input.rowSize / inner, grad.rowSize / outer);
     int64_t xStride = x.size() > 1 ? inner : 0, gStride = g.size() > 1 ? outer : 0;
     int64_t toStride = type.getRank() > 2 ? inner * outer : 0;
-    for (int64_t r = 0; r < numRows(graph, op.getOver()); ++r) {
+    for (int64_t r : walked) {
       const double *gradRow = grad.row(r);
       if (std::all_of(gradRow, gradRow + grad.rowSize, [](double value) { return value == 0.0; }))
         continue;
-      int64_t target = *targets ? (**targets)[r] : r;
       for (int64_t batch = 0; batch < batches; ++batch) {
-        double *to = result.values.data() + target * type.getRowSize() + batch * toStride;
+        double *to = matrixOf(r) + batch * toStride;
         for (int64_t i = 0; i < inner; ++i)
           for (int64_t o = 0; o < outer; ++o)
             to[op.getTransposed() ? o * inner + i : i * outer + o] +=
@@ -369,7 +414,7 @@ private:
   Status computeRowFirstMatch(flow::RowFirstMatchOp op, const std::vector<Operand> &in, RowsType type, Table &result) {
     int64_t axis = op.getAxis(), length = type.getShape()[axis];
     auto [before, after] = around(type.getShape(), axis);
-    for (int64_t i = 0; i < result.rows; ++i)
+    for (int64_t i : walked)
       for (int64_t b = 0; b < before; ++b)
         for (int64_t a = 0; a < after; ++a)
           for (int64_t k = 0; k < length; ++k) {
@@ -387,7 +432,7 @@ private:
 
   template <class F> Status unary(const std::vector<Operand> &operands, RowsType type, Table &result, F f) {
     int64_t size = type.getRowSize();
-    for (int64_t i = 0; i < result.rows; ++i)
+    for (int64_t i : walked)
       for (int64_t k = 0; k < size; ++k)
         result.values[i * size + k] = f(operands[0].row(i)[k]);
     return Status::ok();
@@ -398,7 +443,7 @@ private:
     auto a = broadcastOffsets(op.getOperandRows(0).getShape(), type.getShape());
     auto b = broadcastOffsets(op.getOperandRows(1).getShape(), type.getShape());
     int64_t size = type.getRowSize();
-    for (int64_t i = 0; i < result.rows; ++i)
+    for (int64_t i : walked)
       for (int64_t k = 0; k < size; ++k)
         result.values[i * size + k] = f(operands[0].row(i)[a[k]], operands[1].row(i)[b[k]]);
     return Status::ok();
@@ -407,22 +452,28 @@ private:
   Status computeDense(mlir::Operation &op, flow::DenseOp dense, const std::vector<Operand> &in, RowsType type,
                       Table &result) {
     auto apply = [&](auto f) { return unary(in, type, result, f); };
-    auto combine = [&](auto f) { return binary(dense, in, type, result, f); };
+    auto zip = [&](auto f) { return binary(dense, in, type, result, f); };
     return llvm::TypeSwitch<mlir::Operation *, Status>(&op)
-        .Case<flow::AddOp>([&](auto) { return combine([](double a, double b) { return a + b; }); })
-        .Case<flow::SubOp>([&](auto) { return combine([](double a, double b) { return a - b; }); })
-        .Case<flow::MulOp>([&](auto) { return combine([](double a, double b) { return a * b; }); })
-        .Case<flow::DivOp>([&](auto) { return combine([](double a, double b) { return a / b; }); })
-        .Case<flow::ChainOp>([&](auto) { return combine([](double g, double f) { return g == 0.0 ? 0.0 : g * f; }); })
-        .Case<flow::PowOp>([&](auto) { return combine([](double a, double b) { return std::pow(a, b); }); })
-        .Case<flow::MaxOp>([&](auto) { return combine([](double a, double b) { return larger(a, b); }); })
-        .Case<flow::MinOp>([&](auto) { return combine([](double a, double b) { return -larger(-a, -b); }); })
-        .Case<flow::LessOp>([&](auto) { return combine([](double a, double b) { return a < b ? 1.0 : 0.0; }); })
-        .Case<flow::LessEqualOp>([&](auto) { return combine([](double a, double b) { return a <= b ? 1.0 : 0.0; }); })
-        .Case<flow::EqualOp>([&](auto) { return combine([](double a, double b) { return a == b ? 1.0 : 0.0; }); })
-        .Case<flow::AndOp>([&](auto) { return combine([](double a, double b) { return a * b; }); })
-        .Case<flow::OrOp>([&](auto) { return combine([](double a, double b) { return std::max(a, b); }); })
+        .Case<flow::AddOp>([&](auto) { return zip([](double a, double b) { return a + b; }); })
+        .Case<flow::SubOp>([&](auto) { return zip([](double a, double b) { return a - b; }); })
+        .Case<flow::MulOp>([&](auto) { return zip([](double a, double b) { return a * b; }); })
+        .Case<flow::DivOp>([&](auto) { return zip([](double a, double b) { return a / b; }); })
+        .Case<flow::ChainOp>([&](auto) { return zip([](double g, double f) { return g == 0.0 ? 0.0 : g * f; }); })
+        .Case<flow::PowOp>([&](auto) { return zip([](double a, double b) { return std::pow(a, b); }); })
+        .Case<flow::MaxOp>([&](auto) { return zip([](double a, double b) { return larger(a, b); }); })
+        .Case<flow::MinOp>([&](auto) { return zip([](double a, double b) { return -larger(-a, -b); }); })
+        .Case<flow::LessOp>([&](auto) { return zip([](double a, double b) { return a < b ? 1.0 : 0.0; }); })
+        .Case<flow::LessEqualOp>([&](auto) { return zip([](double a, double b) { return a <= b ? 1.0 : 0.0; }); })
+        .Case<flow::EqualOp>([&](auto) { return zip([](double a, double b) { return a == b ? 1.0 : 0.0; }); })
+        .Case<flow::AndOp>([&](auto) { return zip([](double a, double b) { return a * b; }); })
+        .Case<flow::OrOp>([&](auto) { return zip([](double a, double b) { return std::max(a, b); }); })
         .Case<flow::NotOp>([&](auto) { return apply([](double a) { return 1.0 - a; }); })
+        .Case<flow::IsRowOp>([&](auto) {
+          for (int64_t i : walked)
+            for (int64_t k = 0; k < type.getRowSize(); ++k)
+              result.values[i * type.getRowSize() + k] = in[0].row(i)[k] == static_cast<double>(i) ? 1.0 : 0.0;
+          return Status::ok();
+        })
         .Case<flow::CastOp>([&](auto) { return apply([](double a) { return a; }); })
         .Case<flow::NegOp>([&](auto) { return apply([](double a) { return -a; }); })
         .Case<flow::AbsOp>([&](auto) { return apply([](double a) { return std::abs(a); }); })
@@ -468,7 +519,7 @@ private:
     auto a = broadcastOffsets(op.getOperandRows(1).getShape(), type.getShape());
     auto b = broadcastOffsets(op.getOperandRows(2).getShape(), type.getShape());
     int64_t size = type.getRowSize();
-    for (int64_t i = 0; i < result.rows; ++i)
+    for (int64_t i : walked)
       for (int64_t k = 0; k < size; ++k)
         result.values[i * size + k] = in[0].row(i)[c[k]] != 0.0 ? in[1].row(i)[a[k]] : in[2].row(i)[b[k]];
     return Status::ok();
@@ -477,7 +528,7 @@ private:
   Status computeExpand(flow::DenseOp op, const std::vector<Operand> &in, RowsType type, Table &result) {
     auto a = broadcastOffsets(op.getOperandRows(0).getShape(), type.getShape());
     int64_t size = type.getRowSize();
-    for (int64_t i = 0; i < result.rows; ++i)
+    for (int64_t i : walked)
       for (int64_t k = 0; k < size; ++k)
         result.values[i * size + k] = in[0].row(i)[a[k]];
     return Status::ok();
@@ -488,7 +539,7 @@ private:
     int64_t inner = x.back(), outer = type.getShape().back(), batches = type.getRowSize() / outer;
     int64_t xStride = x.size() > 1 ? inner : 0, wStride = w.size() > 2 ? inner * outer : 0;
     bool transposed = op.getTransposed();
-    for (int64_t i = 0; i < result.rows; ++i)
+    for (int64_t i : walked)
       for (int64_t batch = 0; batch < batches; ++batch) {
         const double *row = in[0].row(i) + batch * xStride, *matrix = in[1].row(i) + batch * wStride;
         double *to = result.values.data() + i * type.getRowSize() + batch * outer;
@@ -505,7 +556,7 @@ private:
     llvm::ArrayRef<int64_t> a = op.getLhs().getType().getShape(), b = op.getRhs().getType().getShape();
     int64_t inner = a.back(), size = type.getRowSize();
     int64_t aStride = a.size() > 1 ? inner : 0, bStride = b.size() > 1 ? inner : 0;
-    for (int64_t i = 0; i < result.rows; ++i)
+    for (int64_t i : walked)
       for (int64_t batch = 0; batch < size; ++batch)
         for (int64_t k = 0; k < inner; ++k) {
           double lhs = in[0].row(i)[batch * aStride + k];
@@ -519,7 +570,7 @@ private:
     llvm::ArrayRef<int64_t> a = op.getOperandRows(0).getShape(), b = op.getOperandRows(1).getShape();
     int64_t rows = a.back(), columns = b.back(), batches = type.getRowSize() / (rows * columns);
     int64_t aStride = a.size() > 1 ? rows : 0, bStride = b.size() > 1 ? columns : 0;
-    for (int64_t i = 0; i < result.rows; ++i)
+    for (int64_t i : walked)
       for (int64_t batch = 0; batch < batches; ++batch)
         for (int64_t r = 0; r < rows; ++r)
           for (int64_t c = 0; c < columns; ++c)
@@ -542,7 +593,7 @@ private:
     llvm::ArrayRef<int64_t> shape = op.getInput().getType().getShape();
     int64_t axis = op.getAxis(), length = shape[axis];
     auto [before, after] = around(shape, axis);
-    for (int64_t i = 0; i < result.rows; ++i)
+    for (int64_t i : walked)
       for (int64_t b = 0; b < before; ++b)
         for (int64_t a = 0; a < after; ++a) {
           double value = 0.0;
@@ -578,7 +629,7 @@ private:
     for (int64_t k = 0; k < size; ++k)
       for (int64_t axis = rank - 1, rest = k; axis >= 0; rest /= type.getShape()[axis--])
         offsets[k] += rest % type.getShape()[axis] * strides[permutation[axis]];
-    for (int64_t i = 0; i < result.rows; ++i)
+    for (int64_t i : walked)
       for (int64_t k = 0; k < size; ++k)
         result.values[i * size + k] = in[0].row(i)[offsets[k]];
     return Status::ok();
@@ -588,7 +639,7 @@ private:
     llvm::ArrayRef<int64_t> shape = op.getInput().getType().getShape();
     int64_t axis = op.getAxis(), length = type.getShape()[axis];
     auto [before, after] = around(shape, axis);
-    for (int64_t i = 0; i < result.rows; ++i)
+    for (int64_t i : walked)
       for (int64_t b = 0; b < before; ++b)
         std::copy_n(in[0].row(i) + (b * shape[axis] + static_cast<int64_t>(op.getOffset())) * after, length * after,
                     result.values.data() + i * type.getRowSize() + b * length * after);
@@ -601,7 +652,7 @@ private:
     auto [before, after] = around(type.getShape(), axis);
     for (size_t part = 0; part < in.size(); ++part) {
       int64_t length = dense.getOperandRows(part).getShape()[axis];
-      for (int64_t i = 0; i < result.rows; ++i)
+      for (int64_t i : walked)
         for (int64_t b = 0; b < before; ++b)
           std::copy_n(in[part].row(i) + b * length * after, length * after,
                       result.values.data() + i * type.getRowSize() + (b * total + offset) * after);
@@ -610,16 +661,407 @@ private:
     return Status::ok();
   }
 
+  //===- Groups --------------------------------------------------------------------------------------------------===//
+
+  /// What a loop has at hand at one time: an outer row of a traversal with all rows below it, or some rows of a flat loop.
+  struct Unit {
+    std::map<Domain, Index> rows;
+  };
+  /// The state of one accumulator.
+  struct Partial {
+    std::vector<std::vector<double>> values;
+    int64_t count = 0;
+  };
+  using Partials = std::map<int64_t, Partial>;  // by row of the result
+
+  Status runGroup(flow::GroupOp group);
+  Status runUnit(const Unit &unit, mlir::Operation &op);
+  Result<std::vector<Unit>> units(flow::GroupOp group);
+  Result<std::vector<Index>> rowsBelow(Domain from, Map map);
+  Status collect(mlir::Operation &op, const Unit &unit, Partials &totals);
+  Status finish(mlir::Operation &op, Partials &totals, const Index &targets);
+  Result<Partial> start(mlir::Operation &op);
+  Status stepRow(mlir::Operation &op, Partial &partial, int64_t row, int64_t target);
+  Status join(mlir::Operation &op, Partial &first, const Partial &second);
+  Result<std::vector<std::vector<double>>> evaluate(mlir::Region &region, std::vector<std::vector<double>> arguments);
+  uint64_t random(uint64_t below);
+
   mlir::func::FuncOp function;
   const Graph &graph;
+  uint64_t cuts;
+  Index walked;  // the rows that an op computes
   llvm::DenseMap<mlir::Value, Table> tables;
+  llvm::DenseMap<mlir::Value, mlir::Value> aliases;  // arguments of groups and results of sweeps
+  llvm::DenseMap<mlir::Value, Held> held;            // values of the group that runs
+  bool isMissing = false;                            // a row was read that the loop does not have at hand
   std::map<std::pair<Domain, Map>, Index> indices;
 };
 
+//===- Groups ----------------------------------------------------------------------------------------------------===//
+
+uint64_t Run::random(uint64_t below) {
+  cuts += 0x9e3779b97f4a7c15;  // splitmix64
+  uint64_t bits = cuts;
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
+  return (bits ^ (bits >> 31)) % below;
+}
+
+/// For each row that `map` leads to, the rows of `from` that it leads from.
+Result<std::vector<Index>> Run::rowsBelow(Domain from, Map map) {
+  auto targets = index(from, map);
+  if (!targets)
+    return targets.status();
+  std::vector<Index> below(numRows(graph, *flow::mapTarget(from, map)));
+  for (size_t i = 0; i < (*targets)->size(); ++i)
+    below[(**targets)[i]].push_back(static_cast<int64_t>(i));
+  return below;
+}
+
+/// The units of a group, in random order; a flat loop is cut into units at random places.
+Result<std::vector<Run::Unit>> Run::units(flow::GroupOp group) {
+  std::vector<Unit> list;
+  Domain finest = group.getDomain(), outer = group.getOuterDomain();
+  if (outer == finest) {
+    for (int64_t first = 0, rows = numRows(graph, finest); first < rows;) {
+      int64_t size = std::min<int64_t>(rows - first, 1 + random(16));
+      Unit unit;
+      for (int64_t i = 0; i < size; ++i)
+        unit.rows[finest].push_back(first + i);
+      list.push_back(std::move(unit));
+      first += size;
+    }
+  } else {
+    bool isByDst = group.getLoop() == flow::Loop::ByDst;
+    Domain pair = isByDst ? Domain::DstPair : Domain::SrcPair;
+    list.resize(numRows(graph, outer));
+    for (size_t i = 0; i < list.size(); ++i)
+      list[i].rows[outer].push_back(static_cast<int64_t>(i));
+    auto add = [&](Domain domain, Map map) -> Status {
+      auto below = rowsBelow(domain, map);
+      if (!below)
+        return below.status();
+      for (size_t i = 0; i < list.size(); ++i)
+        list[i].rows[domain] = std::move((*below)[i]);
+      return Status::ok();
+    };
+    if (outer == Domain::Node)
+      if (Status status = add(pair, Map::Node); !status.isOk())
+        return status;
+    if (finest == Domain::Edge) {
+      Map toOuter = outer == Domain::Node ? (isByDst ? Map::Dst : Map::Src) : (isByDst ? Map::DstPair : Map::SrcPair);
+      if (Status status = add(Domain::Edge, toOuter); !status.isOk())
+        return status;
+    }
+  }
+  for (size_t i = list.size(); i > 1; --i)
+    std::swap(list[i - 1], list[random(i)]);
+  return list;
+}
+
+Status Run::runGroup(flow::GroupOp group) {
+  for (auto [argument, input] : llvm::zip_equal(group.getBody().getArguments(), group.getInputs()))
+    aliases[argument] = input;
+  std::vector<mlir::Operation *> ops;
+  auto add = [&](mlir::Operation &op) -> Status {
+    if (mlir::isa<flow::ConstantOp>(op))
+      return step(op);
+    ops.push_back(&op);
+    for (mlir::Value result : op.getResults()) {
+      auto made = makeTable(mlir::cast<RowsType>(result.getType()));
+      if (!made)
+        return std::move(made).status();
+      held[result].assign(made->rows, false);
+      tables[result] = std::move(made).take();
+    }
+    return Status::ok();
+  };
+  for (mlir::Operation &op : group.getBody().front().without_terminator()) {
+    auto sweep = mlir::dyn_cast<flow::SweepOp>(op);
+    if (!sweep) {
+      if (Status status = add(op); !status.isOk())
+        return status;
+      continue;
+    }
+    for (mlir::Operation &inner : sweep.getBody().front().without_terminator())
+      if (Status status = add(inner); !status.isOk())
+        return status;
+    for (auto [result, value] : llvm::zip_equal(sweep.getResults(), sweep.getBody().front().back().getOperands()))
+      aliases[result] = value;
+  }
+  auto list = units(group);
+  if (!list)
+    return list.status();
+  std::vector<Table> outputs;
+  for (mlir::Value result : group.getResults()) {
+    auto made = makeTable(mlir::cast<RowsType>(result.getType()));
+    if (!made)
+      return std::move(made).status();
+    std::fill(made->values.begin(), made->values.end(), std::numeric_limits<double>::quiet_NaN());
+    outputs.push_back(std::move(made).take());
+  }
+  mlir::OperandRange yielded = group.getBody().front().back().getOperands();
+  // Sums over the whole loop are joined in the order of their rows, in whatever order the units ran.
+  std::map<mlir::Operation *, std::map<int64_t, Partials>> sums;
+  for (const Unit &unit : *list) {
+    for (mlir::Operation *op : ops) {
+      Status status = flow::isTerminal(op)
+                          ? collect(*op, unit, sums[op][unit.rows.at(flow::walkedDomain(op)).front()])
+                          : runUnit(unit, *op);
+      if (!status.isOk())
+        return status;
+      if (isMissing)
+        return Status::failed(op->getName().getStringRef().str() +
+                              " reads a row that its loop does not have at hand; this is a bug of Hector");
+    }
+    for (auto [output, value] : llvm::zip_equal(outputs, yielded)) {
+      mlir::Value home = resolve(value);
+      Domain domain = mlir::cast<RowsType>(value.getType()).getDomain();
+      if (held.count(home) && !flow::isTerminal(home.getDefiningOp()))
+        for (int64_t row : unit.rows.at(domain)) {
+          int64_t size = mlir::cast<RowsType>(value.getType()).getRowSize();
+          std::copy_n(tables[home].values.data() + row * size, size, output.values.data() + row * size);
+        }
+    }
+    for (mlir::Operation *op : ops)
+      for (mlir::Value result : op->getResults())
+        if (auto rows = unit.rows.find(mlir::cast<RowsType>(result.getType()).getDomain()); rows != unit.rows.end())
+          for (int64_t row : rows->second)
+            held[result][row] = false;
+  }
+  for (auto [i, output] : llvm::enumerate(outputs)) {
+    mlir::Value home = resolve(yielded[i]);
+    mlir::Operation *op = home.getDefiningOp();
+    if (op && held.count(home) && flow::isTerminal(op)) {
+      Partials totals;
+      for (auto &[first, parts] : sums[op])
+        for (auto &[target, part] : parts) {
+          auto [slot, isNew] = totals.try_emplace(target, part);
+          if (Status status = isNew ? Status::ok() : join(*op, slot->second, part); !status.isOk())
+            return status;
+        }
+      Index targets(tables[home].rows);
+      std::iota(targets.begin(), targets.end(), 0);
+      if (Status status = finish(*op, totals, targets); !status.isOk())
+        return status;
+      output = tables[home];
+    } else if (!held.count(home)) {
+      output = tables[home];  // an input or a constant, passed on
+    }
+    tables[group.getResult(i)] = std::move(output);
+  }
+  for (mlir::Operation *op : ops)
+    for (mlir::Value result : op->getResults()) {
+      tables.erase(result);
+      held.erase(result);
+    }
+  return Status::ok();
+}
+
+/// Computes an op for the rows of a unit.
+Status Run::runUnit(const Unit &unit, mlir::Operation &op) {
+  auto type = mlir::cast<RowsType>(op.getResult(0).getType());
+  const Index &rows = unit.rows.at(type.getDomain());
+  int64_t size = type.getRowSize();
+  if (flow::collectMap(&op) != Map::Self) {
+    Partials totals;
+    if (Status status = collect(op, unit, totals); !status.isOk())
+      return status;
+    return finish(op, totals, rows);
+  }
+  Table &result = tables[op.getResult(0)];
+  walked = rows;
+  for (int64_t row : rows)
+    std::fill_n(result.values.data() + row * size, size, 0.0);
+  if (Status status = compute(op, type, result); !status.isOk())
+    return status;
+  for (int64_t row : rows) {
+    roundTo(type.getElementType(), llvm::MutableArrayRef(result.values.data() + row * size, size));
+    held[op.getResult(0)][row] = true;
+  }
+  return Status::ok();
+}
+
+/// Steps through the rows of a unit, cut at random places, and joins the parts in order.
+Status Run::collect(mlir::Operation &op, const Unit &unit, Partials &totals) {
+  auto targets = index(flow::walkedDomain(&op), flow::collectMap(&op));
+  if (!targets)
+    return targets.status();
+  std::map<int64_t, Index> below;  // a weight_grad may leave every row where it is
+  for (int64_t row : unit.rows.at(flow::walkedDomain(&op)))
+    below[*targets ? (**targets)[row] : row].push_back(row);
+  for (const auto &[target, rows] : below) {
+    std::optional<Partial> total;
+    for (size_t i = 0; i < rows.size();) {
+      auto part = start(op);
+      if (!part)
+        return part.status();
+      do
+        if (Status status = stepRow(op, *part, rows[i], target); !status.isOk())
+          return status;
+      while (++i < rows.size() && random(4) > 0);
+      if (!total)
+        total = std::move(*part);
+      else if (Status status = join(op, *total, *part); !status.isOk())
+        return status;
+    }
+    auto [slot, isNew] = totals.try_emplace(target, *total);
+    if (Status status = isNew ? Status::ok() : join(op, slot->second, *total); !status.isOk())
+      return status;
+  }
+  return Status::ok();
+}
+
+Result<Run::Partial> Run::start(mlir::Operation &op) {
+  Partial partial;
+  if (auto fold = mlir::dyn_cast<flow::FoldOp>(op)) {
+    auto values = evaluate(fold.getInit(), {});
+    if (!values)
+      return values.status();
+    partial.values = std::move(*values);
+    return partial;
+  }
+  double first = mlir::isa<flow::FirstIndexOp>(op) ? -1.0 : 0.0;
+  partial.values = {
+      std::vector<double>(mlir::cast<RowsType>(op.getResult(0).getType()).getRowSize(), first)};
+  return partial;
+}
+
+Status Run::stepRow(mlir::Operation &op, Partial &partial, int64_t row, int64_t target) {
+  ++partial.count;
+  std::vector<double> &to = partial.values.front();
+  int64_t size = static_cast<int64_t>(to.size());
+  if (auto reduce = mlir::dyn_cast<flow::ReduceOp>(op)) {
+    const double *from = operand(reduce.getRows(), nullptr).row(row);
+    for (int64_t k = 0; k < size; ++k)
+      combine(reduce.getKind(), to[k], from[k], partial.count == 1);
+    return Status::ok();
+  }
+  if (auto first = mlir::dyn_cast<flow::FirstIndexOp>(op)) {
+    const double *from = operand(first.getRows(), nullptr).row(row);
+    const double *reduced = operand(first.getReduced(), nullptr).row(target);
+    for (int64_t k = 0; k < size; ++k)
+      if (to[k] < 0 && matches(from[k], reduced[k]))
+        to[k] = static_cast<double>(row);
+    return Status::ok();
+  }
+  if (auto grad = mlir::dyn_cast<flow::WeightGradOp>(op)) {
+    walked = {row};
+    return addOuterProducts(grad, [&](int64_t) { return to.data(); });
+  }
+  auto fold = mlir::cast<flow::FoldOp>(op);
+  std::vector<std::vector<double>> arguments = partial.values;
+  for (mlir::Value input : fold.getInputs()) {
+    Operand rows = operand(input, nullptr);
+    arguments.emplace_back(rows.row(row), rows.row(row) + rows.rowSize);
+  }
+  auto values = evaluate(fold.getStep(), std::move(arguments));
+  if (!values)
+    return values.status();
+  partial.values = std::move(*values);
+  return Status::ok();
+}
+
+Status Run::join(mlir::Operation &op, Partial &first, const Partial &second) {
+  first.count += second.count;
+  if (auto fold = mlir::dyn_cast<flow::FoldOp>(op)) {
+    std::vector<std::vector<double>> arguments = first.values;
+    arguments.insert(arguments.end(), second.values.begin(), second.values.end());
+    auto values = evaluate(fold.getJoin(), std::move(arguments));
+    if (!values)
+      return values.status();
+    first.values = std::move(*values);
+    return Status::ok();
+  }
+  auto reduce = mlir::dyn_cast<flow::ReduceOp>(op);
+  std::vector<double> &to = first.values.front();
+  const std::vector<double> &from = second.values.front();
+  for (size_t k = 0; k < to.size(); ++k)
+    if (mlir::isa<flow::FirstIndexOp>(op))
+      to[k] = to[k] < 0 ? from[k] : to[k];
+    else
+      combine(reduce ? reduce.getKind() : ReduceKind::Sum, to[k], from[k], /*isFirst=*/false);
+  return Status::ok();
+}
+
+/// Writes the rows `targets` of what an op collected; those that nothing leads to as well.
+Status Run::finish(mlir::Operation &op, Partials &totals, const Index &targets) {
+  auto reduce = mlir::dyn_cast<flow::ReduceOp>(op);
+  auto first = mlir::dyn_cast<flow::FirstIndexOp>(op);
+  for (int64_t target : targets) {
+    auto found = totals.find(target);
+    if (found == totals.end()) {
+      auto empty = start(op);
+      if (!empty)
+        return empty.status();
+      found = totals.emplace(target, std::move(*empty)).first;
+    }
+    Partial &total = found->second;
+    std::vector<double> &values = total.values.front();
+    if (reduce && reduce.getInit()) {
+      const double *init = operand(reduce.getInit(), nullptr).row(target);
+      for (size_t k = 0; k < values.size(); ++k) {
+        double value = init[k];
+        if (total.count > 0)
+          combine(reduce.getKind(), value, values[k], /*isFirst=*/false);
+        values[k] = value;
+      }
+    }
+    if (first && first.getInit()) {
+      const double *init = operand(first.getInit(), nullptr).row(target);
+      const double *reduced = operand(first.getReduced(), nullptr).row(target);
+      for (size_t k = 0; k < values.size(); ++k)
+        if (matches(init[k], reduced[k]))
+          values[k] = -1.0;
+    }
+    if (reduce && reduce.getKind() == ReduceKind::Mean && total.count > 0)
+      for (double &value : values)
+        value /= static_cast<double>(total.count);
+    if (auto fold = mlir::dyn_cast<flow::FoldOp>(op)) {
+      auto finished = evaluate(fold.getFinish(), std::move(total.values));
+      if (!finished)
+        return finished.status();
+      total.values = std::move(*finished);
+    }
+    for (auto [result, row] : llvm::zip_equal(op.getResults(), total.values)) {
+      roundTo(mlir::cast<RowsType>(result.getType()).getElementType(), row);
+      std::copy(row.begin(), row.end(),
+                tables[result].values.begin() + target * static_cast<int64_t>(row.size()));
+      held[result][target] = true;
+    }
+  }
+  return Status::ok();
+}
+
+/// Runs a region of a fold on one row.
+Result<std::vector<std::vector<double>>> Run::evaluate(mlir::Region &region,
+                                                       std::vector<std::vector<double>> arguments) {
+  mlir::Block &block = region.front();
+  for (auto [argument, values] : llvm::zip_equal(block.getArguments(), arguments)) {
+    auto type = mlir::cast<RowsType>(argument.getType());
+    tables[argument] = {1, std::vector<int64_t>(type.getShape().begin(), type.getShape().end()), std::move(values)};
+  }
+  for (mlir::Operation &op : block.without_terminator()) {
+    auto type = mlir::cast<RowsType>(op.getResult(0).getType());
+    Table result = {1, std::vector<int64_t>(type.getShape().begin(), type.getShape().end()),
+                    std::vector<double>(type.getRowSize(), 0.0)};
+    walkAll(1);
+    if (Status status = compute(op, type, result); !status.isOk())
+      return status;
+    roundTo(type.getElementType(), result.values);
+    tables[op.getResult(0)] = std::move(result);
+  }
+  std::vector<std::vector<double>> results;
+  for (mlir::Value value : block.getTerminator()->getOperands())
+    results.push_back(at(value).values);
+  return results;
+}
+
 }  // namespace
 
-Result<std::vector<Table>> interpret(mlir::func::FuncOp function, const Graph &graph, std::vector<Table> arguments) {
-  return Run(function, graph).run(std::move(arguments));
+Result<std::vector<Table>> interpret(mlir::func::FuncOp function, const Graph &graph, std::vector<Table> arguments,
+                                     uint64_t cuts) {
+  return Run(function, graph, cuts).run(std::move(arguments));
 }
 
 }  // namespace hector

@@ -25,6 +25,10 @@ int64_t numRows(const Graph &graph, flow::Domain domain);
 /// type, so that f32 functions show what float32 storage does; sums inside an op are in float64 throughout.
 /// Fails where an argument has the wrong size, where the graph lacks a map that the function uses, or where a table
 /// does not fit in memory.
-Result<std::vector<Table>> interpret(mlir::func::FuncOp function, const Graph &graph, std::vector<Table> arguments);
+///
+/// A `flow.group` runs in its own loop order: unit after unit, with nothing at hand but its inputs and the values of the
+/// unit, rows cut at random places and joined. It fails where an op reads anything else. `cuts` seeds what is random.
+Result<std::vector<Table>> interpret(mlir::func::FuncOp function, const Graph &graph, std::vector<Table> arguments,
+                                     uint64_t cuts = 0);
 
 }  // namespace hector

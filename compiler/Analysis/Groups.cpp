@@ -19,47 +19,9 @@ static Domain domainOf(Value value) {
   return mlir::cast<RowsType>(value.getType()).getDomain();
 }
 
-//===- How ops read ----------------------------------------------------------------------------------------------===//
-
-Domain walkedDomain(Operation *op) {
-  if (auto grad = mlir::dyn_cast<WeightGradOp>(op))
-    return grad.getOver();
-  if (mlir::isa<ReduceOp, FirstMatchOp>(op))
-    return domainOf(op->getOperand(0));
-  return domainOf(op->getResult(0));
-}
-
-Map readMap(Operation *op, unsigned i) {
-  // Dense ops last: asking an op for an interface that it lacks is slow.
-  return llvm::TypeSwitch<Operation *, Map>(op)
-      .Case<SpreadOp>([](SpreadOp spread) { return spread.getVia(); })
-      .Case<WeightGradOp>([&](WeightGradOp grad) { return i == 0 ? grad.getInputMap() : grad.getGradMap(); })
-      // What is not collected lives where the result of the reduction does.
-      .Case<ReduceOp, FirstMatchOp>([&](auto reduce) { return i == 0 ? Map::Self : reduce.getVia(); })
-      .Default([&](Operation *dense) { return mlir::cast<DenseOp>(dense).getMap(i); });
-}
-
-Map collectMap(Operation *op) {
-  if (auto reduce = mlir::dyn_cast<ReduceOp>(op))
-    return reduce.getVia();
-  if (auto grad = mlir::dyn_cast<WeightGradOp>(op))
-    return grad.getVia();
-  return Map::Self;
-}
-
 //===- Kinds of loops --------------------------------------------------------------------------------------------===//
 
 constexpr LoopKind kByDst = {Loop::ByDst, Domain::Edge}, kBySrc = {Loop::BySrc, Domain::Edge};
-
-bool LoopKind::isLevel(Domain from, Map map) const {
-  if (map == Map::Self)
-    return true;
-  if (loop == Loop::ByDst)
-    return map == Map::Dst || map == Map::DstPair || (map == Map::Node && from == Domain::DstPair);
-  if (loop == Loop::BySrc)
-    return map == Map::Src || map == Map::SrcPair || (map == Map::Node && from == Domain::SrcPair);
-  return false;
-}
 
 bool LoopKind::isSorted(Domain from, Map map) const {
   if (isTraversal())
@@ -105,37 +67,10 @@ llvm::SmallVector<LoopKind> LoopKinds::list() const {
   return kinds;
 }
 
-llvm::StringRef stringifyLoop(Loop loop) {
-  switch (loop) {
-  case Loop::Flat:
-    return "flat";
-  case Loop::ByDst:
-    return "by_dst";
-  case Loop::BySrc:
-    return "by_src";
-  case Loop::Gemm:
-    return "gemm";
-  }
-  return {};
-}
-
-/// Whether an op is the one product of a `gemm`.
-static bool isProduct(Operation *op) {
-  return mlir::isa<LinearOp, WeightGradOp>(op);
-}
-
-/// The traversal that collects rows of `from` along `map`, if one does.
-static std::optional<LoopKind> traversalAlong(Domain from, Map map) {
-  if (map != Map::Self && kByDst.isLevel(from, map))
-    return kByDst;
-  if (map != Map::Self && kBySrc.isLevel(from, map))
-    return kBySrc;
-  return std::nullopt;
-}
-
-/// Whether an op's result is complete only after the whole loop, so that nothing in the loop can read it.
-static bool isTerminal(Operation *op) {
-  return mlir::isa<WeightGradOp>(op) || (mlir::isa<ReduceOp>(op) && !traversalAlong(walkedDomain(op), collectMap(op)));
+/// The kind of the traversal that collects rows of `from` along `map`, if one does.
+static std::optional<LoopKind> traversalKind(Domain from, Map map) {
+  auto loop = traversalAlong(from, map);
+  return loop ? std::optional(LoopKind{*loop, Domain::Edge}) : std::nullopt;
 }
 
 LoopKinds loopKinds(Operation *op) {
@@ -143,10 +78,8 @@ LoopKinds loopKinds(Operation *op) {
   LoopKind flat = {Loop::Flat, domain}, gemm = {Loop::Gemm, domain};
   if (isProduct(op))
     return {gemm};
-  if (mlir::isa<ReduceOp, FirstMatchOp>(op)) {
-    Map via = mlir::isa<ReduceOp>(op) ? collectMap(op) : readMap(op, 1);
-    return {traversalAlong(domain, via).value_or(flat)};
-  }
+  if (mlir::isa<ReduceOp, FirstIndexOp>(op))
+    return {traversalKind(domain, collectMap(op)).value_or(flat)};
   switch (domain) {
   case Domain::Edge:
   case Domain::Node:
@@ -168,7 +101,7 @@ static LoopKinds innerKinds(Operation *op, unsigned i) {
   Map map = readMap(op, i);
   if (map == Map::Self)
     return LoopKinds::all();
-  if (auto traversal = traversalAlong(walkedDomain(op), map))
+  if (auto traversal = traversalKind(walkedDomain(op), map))
     return {*traversal};
   return {};
 }

@@ -25,20 +25,7 @@
 
 namespace hector::flow {
 
-//===- How ops read ----------------------------------------------------------------------------------------------===//
-
-/// The domain whose rows an op walks: that of its result, or the finer one that a reduction collects from.
-Domain walkedDomain(mlir::Operation *op);
-
-/// The map through which an op finds the row of operand `i`, from the domain that it walks.
-Map readMap(mlir::Operation *op, unsigned i);
-
-/// The map along which a `reduce` or `weight_grad` collects rows; `self` for other ops.
-Map collectMap(mlir::Operation *op);
-
 //===- Kinds of loops --------------------------------------------------------------------------------------------===//
-
-enum class Loop : uint8_t { Flat, ByDst, BySrc, Gemm };
 
 /// A kind of loop. The domain is what flat loops and products walk; traversals have levels instead, and `edge` here.
 struct LoopKind {
@@ -46,9 +33,9 @@ struct LoopKind {
   Domain domain = Domain::Edge;
 
   bool operator==(const LoopKind &) const = default;
-  bool isTraversal() const { return loop == Loop::ByDst || loop == Loop::BySrc; }
+  bool isTraversal() const { return flow::isTraversal(loop); }
   /// Whether rows that `map` leads to from `from` are those of an outer level of this loop: at hand, whatever is read.
-  bool isLevel(Domain from, Map map) const;
+  bool isLevel(Domain from, Map map) const { return flow::isLevel(loop, from, map); }
   /// Whether `map` leads from `from` to a type by which the walked rows are sorted: flat loops over edges and pairs go
   /// through relation after relation, those over nodes through type after type.
   bool isSorted(Domain from, Map map) const;
@@ -84,15 +71,10 @@ private:
 /// The loops that an op taken by itself fits into; for one that is no product, `gemm` stands for work before or after.
 LoopKinds loopKinds(mlir::Operation *op);
 
-/// "flat", "by_dst", "by_src" or "gemm".
-llvm::StringRef stringifyLoop(Loop loop);
-
 //===- Groups ----------------------------------------------------------------------------------------------------===//
 
-/// When a group runs: once for a graph, since no argument matters to it; or every time, before or after the point where
-/// all results that `flow.forward_results` counts are there.
-enum class Phase : uint8_t { Graph, Forward, Backward };
-
+/// A group runs once for a graph where no argument matters to it; or every time, before or after the point where all
+/// results that `flow.forward_results` counts are there.
 struct Group {
   Phase phase = Phase::Forward;
   LoopKinds kinds;                              // never empty; those it could be emitted as

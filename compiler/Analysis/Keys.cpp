@@ -130,7 +130,9 @@ Keys::Keys(mlir::func::FuncOp function) {
     keys[argument] = keyOf(mlir::cast<RowsType>(argument.getType()).getDomain());
   for (mlir::Operation &op : function.getBody().front().without_terminator()) {
     Key key;
-    if (auto dense = mlir::dyn_cast<DenseOp>(op)) {
+    if (mlir::isa<IsRowOp>(op)) {
+      key = keyOf(walkedDomain(&op));  // tells all rows apart by itself
+    } else if (auto dense = mlir::dyn_cast<DenseOp>(op)) {
       for (unsigned i = 0; i < op.getNumOperands(); ++i)
         key.unite(keyThrough(dense.getResultRows().getDomain(), dense.getMap(i), of(op.getOperand(i))));
     } else if (auto spread = mlir::dyn_cast<SpreadOp>(op)) {

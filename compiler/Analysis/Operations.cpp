@@ -85,7 +85,8 @@ double operations(mlir::Operation *op, const RowCounts &rows) {
 }
 
 double rowBytes(RowsType type) {
-  unsigned bits = type.getElementType().getIntOrFloatBitWidth();
+  // The number of a row is an id of the graph: four bytes wherever they suffice.
+  unsigned bits = type.getElementType().isIndex() ? 32 : type.getElementType().getIntOrFloatBitWidth();
   return static_cast<double>(type.getRowSize()) * (bits < 8 ? 1.0 : bits / 8.0);
 }
 

@@ -1,5 +1,6 @@
 #include "Judge.h"
 
+#include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "compiler/Import/Import.h"
 #include "compiler/Pipelines/Pipelines.h"
 #include "interp/Interpreter.h"
@@ -9,6 +10,7 @@
 
 #include <mlir/Dialect/Func/IR/FuncOps.h>
 #include <mlir/IR/BuiltinOps.h>
+#include <mlir/Pass/PassManager.h>
 
 #include <algorithm>
 #include <cmath>
@@ -144,6 +146,19 @@ std::optional<Failure> Judge::judge(const Program &program, uint64_t seed, bool 
     ++counts.runs;
     if (!results)
       return Failure{"failed", "--passes " + way + ": " + results.status().message()};
+    // The same in loops: groups in their own order, rows cut at random places and joined.
+    mlir::PassManager manager(&context);
+    manager.addNestedPass<mlir::func::FuncOp>(flow::createFormGroupsPass());
+    if (mlir::failed(manager.run(*copy)))
+      return Failure{"failed", "groups cannot be formed after --passes " + way};
+    auto grouped = interpret(function, bound->graph, arguments, seed);
+    ++counts.runs;
+    if (!grouped)
+      return Failure{"failed", "groups of --passes " + way + ": " + grouped.status().message()};
+    for (size_t i = 0; i < results->size(); ++i)
+      if (auto where = difference((*results)[i], (*grouped)[i]))
+        return Failure{"differs", "`" + resultName(function, i).str() + "` differs with groups after --passes " + way +
+                                      ": " + *where};
     if (!expected) {
       expected = std::move(*results);
       continue;

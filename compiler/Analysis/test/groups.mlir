@@ -127,12 +127,13 @@ func.func @terminal(%x: !flow.rows<node, f32, device>) -> !flow.rows<node, f32, 
 }
 
 // The first of equal rows is found in the loop that reduces them, with the start of the reduction too.
-// CHECK-LABEL: groups of @first_match: 1
+// CHECK-LABEL: groups of @first_index: 1
 // CHECK-NEXT: group 0: forward, by_dst over dst_pair
-func.func @first_match(%a: !flow.rows<dst_pair, f32, device>, %i: !flow.rows<node, f32, device>) -> !flow.rows<dst_pair, i1, device> {
+func.func @first_index(%a: !flow.rows<dst_pair, f32, device>, %i: !flow.rows<node, f32, device>) -> !flow.rows<dst_pair, i1, device> {
   %0 = flow.neg %i : <node, f32, device> -> <node, f32, device>
   %t = flow.reduce max %a via node init %0 : <dst_pair, f32, device> -> <node, f32, device>
-  %m = flow.first_match %a, %t via node init %0 : <dst_pair, f32, device>, <node, f32, device> -> <dst_pair, i1, device>
+  %w = flow.first_index %a, %t via node init %0 : <dst_pair, f32, device>, <node, f32, device> -> <node, index, device>
+  %m = flow.is_row %w[node] : <node, index, device> -> <dst_pair, i1, device>
   return %m : !flow.rows<dst_pair, i1, device>
 }
 

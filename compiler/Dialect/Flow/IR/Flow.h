@@ -6,6 +6,8 @@
 #include <mlir/IR/Dialect.h>
 #include <mlir/IR/OpDefinition.h>
 #include <mlir/IR/OpImplementation.h>
+#include <mlir/IR/RegionKindInterface.h>
+#include <mlir/Interfaces/ControlFlowInterfaces.h>
 #include <mlir/Interfaces/SideEffectInterfaces.h>
 
 #include <optional>
@@ -44,6 +46,33 @@ std::optional<llvm::SmallVector<int64_t>> commonLead(llvm::ArrayRef<int64_t> a, 
 
 /// "4x16xf32" or "f32": a row as messages and types spell it.
 std::string formatRow(RowsType type);
+
+//===- How ops read and what loops have at hand ------------------------------------------------------------------===//
+
+/// The domain whose rows an op walks: that of its result, or the finer one that a reduction collects from.
+Domain walkedDomain(mlir::Operation *op);
+
+/// The map through which an op finds the row of operand `i`, from the domain that it walks.
+Map readMap(mlir::Operation *op, unsigned i);
+
+/// The map along which a `reduce`, `fold` or `weight_grad` collects rows; `self` for other ops.
+Map collectMap(mlir::Operation *op);
+
+inline bool isTraversal(Loop loop) {
+  return loop == Loop::ByDst || loop == Loop::BySrc;
+}
+
+/// Whether rows that `map` leads to from `from` are those of an outer level of the loop, or of the same: at hand.
+bool isLevel(Loop loop, Domain from, Map map);
+
+/// The traversal that collects rows of `from` along `map`, if one does.
+std::optional<Loop> traversalAlong(Domain from, Map map);
+
+/// Whether an op is the product of a `gemm`.
+bool isProduct(mlir::Operation *op);
+
+/// Whether an op's result is complete only after the whole loop, so that nothing in the loop can read it.
+bool isTerminal(mlir::Operation *op);
 
 namespace detail {
 mlir::ParseResult parseDense(mlir::OpAsmParser &parser, mlir::OperationState &state);

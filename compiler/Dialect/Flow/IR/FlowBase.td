@@ -83,6 +83,31 @@ def Flow_ReduceKindAttr : EnumAttr<Flow_Dialect, Flow_ReduceKind, "reduce_kind">
   let assemblyFormat = "`<` $value `>`";
 }
 
+def Flow_Loop : I32EnumAttr<"Loop", "the loop that computes a group", [
+    I32EnumAttrCase<"Flat", 0, "flat">,
+    I32EnumAttrCase<"ByDst", 1, "by_dst">,
+    I32EnumAttrCase<"BySrc", 2, "by_src">,
+    I32EnumAttrCase<"Gemm", 3, "gemm">
+  ]> {
+  let cppNamespace = "::hector::flow";
+  let genSpecializedAttr = 0;
+}
+def Flow_LoopAttr : EnumAttr<Flow_Dialect, Flow_Loop, "loop"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Flow_Phase : I32EnumAttr<"Phase", "when a group runs", [
+    I32EnumAttrCase<"Graph", 0, "graph">,
+    I32EnumAttrCase<"Forward", 1, "forward">,
+    I32EnumAttrCase<"Backward", 2, "backward">
+  ]> {
+  let cppNamespace = "::hector::flow";
+  let genSpecializedAttr = 0;
+}
+def Flow_PhaseAttr : EnumAttr<Flow_Dialect, Flow_Phase, "phase"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def Flow_GraphAttr : AttrDef<Flow_Dialect, "Graph"> {
   let mnemonic = "graph";
   let summary = "The numbers of a graph that choices between plans rest on.";
@@ -133,7 +158,7 @@ def Flow_Rows : Flow_Type<"Rows", "rows"> {
     `!flow.rows<edge, 4x16xf32, device>` has one row of 4 × 16 float32 numbers an edge and lives on the device.
     A row without sizes is one number: `!flow.rows<etype, f32, device>`. How many rows there are is the graph's affair.
     - (C1) every size is at least 1.
-    - (C2) elements are f64, f32, f16, bf16, or i1 for truth values.
+    - (C2) elements are f64, f32, f16, bf16, i1 for truth values, or index for the numbers of rows.
   }];
   let parameters = (ins
     EnumParameter<Flow_Domain>:$domain,
@@ -148,6 +173,7 @@ def Flow_Rows : Flow_Type<"Rows", "rows"> {
     /// Numbers in a row.
     int64_t getRowSize() const;
     bool isBool() const { return getElementType().isInteger(1); }
+    bool isFloat() const { return ::mlir::isa<::mlir::FloatType>(getElementType()); }
     RowsType withDomain(Domain domain) const;
     RowsType withShape(::llvm::ArrayRef<int64_t> shape) const;
     RowsType withElementType(::mlir::Type type) const;

@@ -193,8 +193,8 @@ LogicalResult RowsType::verify(function_ref<InFlightDiagnostic()> emitError, Dom
       return emitError() << "a row has at most 2^40 numbers";
   }
   if (!elementType.isF64() && !elementType.isF32() && !elementType.isF16() && !elementType.isBF16() &&
-      !elementType.isInteger(1))  // (C2)
-    return emitError() << "rows hold f64, f32, f16, bf16 or i1, but are given " << elementType;
+      !elementType.isInteger(1) && !elementType.isIndex())  // (C2)
+    return emitError() << "rows hold f64, f32, f16, bf16, i1 or index, but are given " << elementType;
   return success();
 }
 

@@ -93,6 +93,18 @@ def Flow_CastOp : Flow_DenseOp<"cast"> {
   let arguments = (ins Flow_Rows:$input, Flow_MapArrayAttr:$maps);
 }
 
+def Flow_IsRowOp : Flow_DenseOp<"is_row"> {
+  let summary = "Whether a number, as `flow.first_index` gives it, is that of the row which reads it.";
+  let description = [{
+    Depends on which row it is: never the same for two rows, whatever their operands hold.
+    - (C1) result and operand have the same row shape; the operand holds `index`, the result i1.
+    ```mlir
+    %first = flow.is_row %winner[dst] : <node, 4xindex, device> -> <edge, 4xi1, device>
+    ```
+  }];
+  let arguments = (ins Flow_Rows:$input, Flow_MapArrayAttr:$maps);
+}
+
 def Flow_SelectOp : Flow_DenseOp<"select"> {
   let summary = "a where the condition holds, b elsewhere.";
   let description = [{

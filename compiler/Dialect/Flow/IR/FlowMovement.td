@@ -55,15 +55,17 @@ def Flow_ReduceOp : Flow_Op<"reduce"> {
   let hasVerifier = 1;
 }
 
-def Flow_FirstMatchOp : Flow_Op<"first_match"> {
-  let summary = "Marks, in every group of a reduction by max or min, the first row that gave the result.";
+def Flow_FirstIndexOp : Flow_Op<"first_index"> {
+  let summary = "The number of the first row that gave the result of a reduction by max or min.";
   let description = [{
-    Element by element: row `i` is true where `rows[i]` equals `result[via(i)]` and no earlier row of the same group does.
-    With `init`, a group whose `init` equals the result has no true row: the start came first. NaN equals NaN here.
+    Element by element: row `j` of the result is the least `i` with `via(i) = j` and `rows[i]` equal to `reduced[j]`, and
+    -1 where there is none. With `init`, it is -1 as well where `init[j]` equals `reduced[j]`: the start came first. NaN
+    equals NaN here. `flow.is_row` tells a row whether it is the one.
     - (C1) `via` leads from the domain of `rows` to that of `reduced`, and is not `self`.
-    - (C2) `rows`, `reduced` and `init` have the same row shape, element type and residency; the result is their i1.
+    - (C2) `rows`, `reduced` and `init` have the same row shape, float type and residency.
+    - (C3) the result has the type of `reduced`, with elements `index`.
     ```mlir
-    %m = flow.first_match %a, %top via dst : <edge, 4xf32, device>, <node, 4xf32, device> -> <edge, 4xi1, device>
+    %w = flow.first_index %a, %top via dst : <edge, 4xf32, device>, <node, 4xf32, device> -> <node, 4xindex, device>
     ```
   }];
   let arguments = (ins Flow_Rows:$rows, Flow_Rows:$reduced, Optional<Flow_Rows>:$init, Flow_MapAttr:$via);

@@ -162,8 +162,8 @@ LogicalResult hector::flow::detail::verifyDense(Operation *op) {
 /// Checks that operands from `first` on and the result have one element type and that it is not i1.
 static LogicalResult verifyFloats(DenseOp op) {
   RowsType result = op.getResultRows();
-  if (result.isBool())
-    return op->emitOpError("computes with numbers, but its result holds i1");
+  if (!result.isFloat())
+    return op->emitOpError() << "computes with numbers, but its result holds " << result.getElementType();
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
     if (op.getOperandRows(i).getElementType() != result.getElementType())
       return op->emitOpError() << "has a result of " << result.getElementType() << ", but operand " << i << " of "
@@ -451,7 +451,7 @@ LogicalResult ConcatOp::verify() {
 
 LogicalResult ConstantOp::verify() {
   RowsType type = getResult().getType();
-  if (type.getDomain() != Domain::One || type.getRank() != 0 || type.isBool())  // (C1)
+  if (type.getDomain() != Domain::One || type.getRank() != 0 || !type.isFloat())  // (C1)
     return emitOpError() << "is one number, `<one, dtype, residency>`, but its result has type " << type;
   return success();
 }
@@ -481,8 +481,8 @@ LogicalResult ReduceOp::verify() {
     return emitOpError("goes along `self`, which collects nothing");
   if (failed(verifyMovement(*this, getVia(), getRows().getType(), getResult().getType())))
     return failure();
-  if (getResult().getType().isBool())  // (C2)
-    return emitOpError("combines numbers, but is given i1");
+  if (!getResult().getType().isFloat())  // (C2)
+    return emitOpError() << "combines numbers, but is given " << getResult().getType().getElementType();
   if (!getInit())
     return success();
   if (getInit().getType() != getResult().getType())  // (C2)
@@ -522,23 +522,33 @@ LogicalResult WeightGradOp::verify() {
     return emitOpError() << "gives rows of " << formatRow(result.withShape(batched)) << " or "
                          << formatRow(result.withShape(matrix)) << ", but its result has " << formatRow(result);
   for (RowsType operand : {getInput().getType(), getGrad().getType()})
-    if (operand.getElementType() != result.getElementType() || result.isBool() ||
+    if (operand.getElementType() != result.getElementType() || !result.isFloat() ||
         operand.getResidency() != result.getResidency())  // (C4)
       return emitOpError() << "has operands and a result of different kinds: " << operand << " and " << result;
   return success();
 }
 
-LogicalResult FirstMatchOp::verify() {
+LogicalResult FirstIndexOp::verify() {
   if (getVia() == Map::Self)  // (C1)
     return emitOpError("goes along `self`, which groups nothing");
   if (failed(verifyMovement(*this, getVia(), getRows().getType(), getReduced().getType())))
     return failure();
+  if (!getRows().getType().isFloat())  // (C2)
+    return emitOpError() << "looks for numbers, but is given " << getRows().getType().getElementType();
   if (getInit() && getInit().getType() != getReduced().getType())  // (C2)
     return emitOpError() << "starts from " << getInit().getType() << ", but was reduced to " << getReduced().getType();
-  RowsType expected = getRows().getType().withElementType(IntegerType::get(getContext(), 1));
-  if (getResult().getType() != expected || getRows().getType().isBool())  // (C2)
+  RowsType expected = getReduced().getType().withElementType(IndexType::get(getContext()));
+  if (getResult().getType() != expected)  // (C3)
     return emitOpError() << "gives " << expected << ", but its result has type " << getResult().getType();
   return success();
+}
+
+LogicalResult IsRowOp::verify() {
+  if (!getInput().getType().getElementType().isIndex() || !getResult().getType().isBool())  // (C1)
+    return emitOpError() << "compares the numbers of rows and gives i1, but has operand and result of "
+                         << getInput().getType().getElementType() << " and "
+                         << getResult().getType().getElementType();
+  return verifyShape(cast<DenseOp>(getOperation()), getInput().getType().getShape());  // (C1)
 }
 
 LogicalResult RowFirstMatchOp::verify() {
@@ -551,7 +561,7 @@ LogicalResult RowFirstMatchOp::verify() {
     return emitOpError() << "compares rows of " << formatRow(getInput().getType()) << " with "
                          << formatRow(getReduced().getType());
   if (getInput().getType().getElementType() != getReduced().getType().getElementType() ||
-      getInput().getType().isBool() || !getResult().getType().isBool())  // (C2)
+      !getInput().getType().isFloat() || !getResult().getType().isBool())  // (C2)
     return emitOpError("compares numbers of one type and gives i1");
   return verifyShape(op, getInput().getType().getShape());  // (C2)
 }

@@ -4,6 +4,8 @@
 
 include "compiler/Dialect/Flow/IR/FlowBase.td"
 include "compiler/Dialect/Flow/IR/FlowInterfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Flow_Op<string mnemonic, list<Trait> traits = []>
@@ -27,5 +29,6 @@ include "compiler/Dialect/Flow/IR/FlowMovement.td"
 include "compiler/Dialect/Flow/IR/FlowElementwise.td"
 include "compiler/Dialect/Flow/IR/FlowContraction.td"
 include "compiler/Dialect/Flow/IR/FlowShape.td"
+include "compiler/Dialect/Flow/IR/FlowGroups.td"
 
 #endif

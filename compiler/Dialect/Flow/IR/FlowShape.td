@@ -83,7 +83,7 @@ def Flow_ConcatOp : Flow_DenseOp<"concat"> {
 def Flow_RowFirstMatchOp : Flow_DenseOp<"row_first_match"> {
   let summary = "Marks, along one axis of a row, the first number that equals the row's maximum or minimum.";
   let description = [{
-    The counterpart of `flow.first_match` inside a row, for gradients of `flow.row_reduce` by max and min.
+    The counterpart of `flow.first_index` inside a row, for gradients of `flow.row_reduce` by max and min.
     - (C1) `axis` is an axis of `input`, and `reduced` has the shape of `input` without it.
     - (C2) both have one element type; the result has the shape of `input` and is i1.
     ```mlir

@@ -60,8 +60,7 @@ private:
 
 /// Whether an op's result changes smoothly with its operands.
 bool isDifferentiable(Operation &op) {
-  return !mlir::isa<ConstantOp, SignOp, FloorOp, FirstMatchOp, RowFirstMatchOp>(op) &&
-         !mlir::cast<RowsType>(op.getResult(0).getType()).isBool();
+  return !mlir::isa<ConstantOp, SignOp, FloorOp>(op) && mlir::cast<RowsType>(op.getResult(0).getType()).isFloat();
 }
 
 /// Whether `op` is the largest score of a softmax, y = exp(a - top) / Σ exp(a - top), and nothing else: y does not
@@ -120,7 +119,7 @@ mlir::LogicalResult Differentiator::markActive(ArrayRef<std::string> wanted) {
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     Value argument = body.getArgument(i);
     auto name = function.getArgAttrOfType<mlir::StringAttr>(i, "flow.name");
-    if (mlir::cast<RowsType>(argument.getType()).isBool())
+    if (!mlir::cast<RowsType>(argument.getType()).isFloat())
       continue;
     if (wanted.empty() || (name && llvm::is_contained(wanted, name.getValue().str())))
       active.insert(argument);
@@ -246,10 +245,11 @@ void Differentiator::differentiateReduce(ReduceOp op, Read g) {
     Value count = builder.create<ReduceOp>(location, countType, ReduceKind::Sum, ones, Value(), via);
     g = binary<DivOp>(g, {count, via});
   } else if (isChoice) {
-    auto truth = op.getRows().getType().withElementType(builder.getI1Type());
-    Value first =
-        builder.create<FirstMatchOp>(location, truth, op.getRows(), op.getResult(), op.getInit(), op.getVia());
-    g = choose({first}, g, constant(0.0));
+    auto number = op.getResult().getType().withElementType(builder.getIndexType());
+    Value winner =
+        builder.create<FirstIndexOp>(location, number, op.getRows(), op.getResult(), op.getInit(), op.getVia());
+    Read first = make<IsRowOp>({Read{winner, via}}, number.getShape(), {}, builder.getI1Type());
+    g = choose(first, g, constant(0.0));
   }
   gradients[op.getRows()].push_back(g);
 }

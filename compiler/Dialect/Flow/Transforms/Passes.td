@@ -83,6 +83,41 @@ def DifferentiatePass : Pass<"flow-differentiate", "mlir::func::FuncOp"> {
   ];
 }
 
+def FormGroupsPass : Pass<"flow-form-groups", "mlir::func::FuncOp"> {
+  let summary = "Makes each fusion group an op: a loop with its sweeps, inputs and outputs.";
+  let description = [{
+    Ops that one loop can compute become a `flow.group`, of the kind of loop that moves the fewest bytes:
+    ```mlir
+    %t = flow.reduce max %a via dst : …
+    %d = flow.sub %a, %t[dst] : …
+    %e = flow.exp %d : …
+    %s = flow.reduce sum %e via dst : …
+    ->
+    %s = flow.group by_dst edge forward (%x = %a) : … {
+      %t = flow.sweep -> … {
+        %0 = flow.reduce max %x via dst : …
+        flow.yield %0 : …
+      }
+      %r = flow.sweep -> … {
+        %0 = flow.sub %x, %t[dst] : …
+        %1 = flow.exp %0 : …
+        %2 = flow.reduce sum %1 via dst : …
+        flow.yield %2 : …
+      }
+      flow.yield %r : …
+    }
+    ```
+    A value that waits for a sum of its own row starts a new sweep. What an edge computed in one sweep and needs in
+    another is rebuilt there or carried over as scratch, whichever moves fewer bytes. Constants are repeated in every group that
+    reads them. Runs last: other passes look at functions without groups.
+  }];
+  let statistics = [
+    Statistic<"numGroups", "num-groups", "Groups formed">,
+    Statistic<"numSweeps", "num-sweeps", "Sweeps in traversals">,
+    Statistic<"numScratch", "num-scratch", "Values of edges or pairs carried from sweep to sweep">
+  ];
+}
+
 def LinearReorderPass : Pass<"flow-linear-reorder", "mlir::func::FuncOp"> {
   let summary = "Reorders linear ops where that takes fewer operations.";
   let description = [{

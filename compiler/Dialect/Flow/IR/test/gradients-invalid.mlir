@@ -40,17 +40,33 @@ func.func @weight_grad_c4(%x: !flow.rows<node, 4xf64, device>, %g: !flow.rows<ed
 
 // -----
 
-func.func @first_match_c1(%a: !flow.rows<edge, f32, device>) {
+func.func @first_index_c1(%a: !flow.rows<edge, f32, device>) {
   // expected-error @below {{goes along `self`, which groups nothing}}
-  %m = flow.first_match %a, %a via self : <edge, f32, device>, <edge, f32, device> -> <edge, i1, device>
+  %m = flow.first_index %a, %a via self : <edge, f32, device>, <edge, f32, device> -> <edge, index, device>
   return
 }
 
 // -----
 
-func.func @first_match_c2(%a: !flow.rows<edge, 2xf32, device>, %t: !flow.rows<node, 2xf32, device>) {
-  // expected-error @below {{but its result has type '!flow.rows<edge, 2xf32, device>'}}
-  %m = flow.first_match %a, %t via dst : <edge, 2xf32, device>, <node, 2xf32, device> -> <edge, 2xf32, device>
+func.func @first_index_c2(%a: !flow.rows<edge, i1, device>, %t: !flow.rows<node, i1, device>) {
+  // expected-error @below {{looks for numbers, but is given 'i1'}}
+  %m = flow.first_index %a, %t via dst : <edge, i1, device>, <node, i1, device> -> <node, index, device>
+  return
+}
+
+// -----
+
+func.func @is_row_c1(%w: !flow.rows<node, f32, device>) {
+  // expected-error @below {{compares the numbers of rows and gives i1, but has operand and result of 'f32' and 'i1'}}
+  %m = flow.is_row %w[dst] : <node, f32, device> -> <edge, i1, device>
+  return
+}
+
+// -----
+
+func.func @first_index_c3(%a: !flow.rows<edge, 2xf32, device>, %t: !flow.rows<node, 2xf32, device>) {
+  // expected-error @below {{but its result has type '!flow.rows<node, 2xf32, device>'}}
+  %m = flow.first_index %a, %t via dst : <edge, 2xf32, device>, <node, 2xf32, device> -> <node, 2xf32, device>
   return
 }
 

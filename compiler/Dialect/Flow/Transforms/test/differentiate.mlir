@@ -57,7 +57,8 @@ func.func @mean(%a: !flow.rows<edge, 3xf64, device> {flow.name = "a"})
 // The first row that gave the maximum takes the gradient.
 // CHECK-LABEL: func.func @max
 // CHECK: %[[Y:.*]] = flow.reduce max %[[A:.*]] via dst
-// CHECK: %[[FIRST:.*]] = flow.first_match %[[A]], %[[Y]] via dst
+// CHECK: %[[WINNER:.*]] = flow.first_index %[[A]], %[[Y]] via dst
+// CHECK: %[[FIRST:.*]] = flow.is_row %[[WINNER]][dst]
 // CHECK: %[[DA:.*]] = flow.select %[[FIRST]], %{{.*}}[dst], %{{.*}}[one]
 // CHECK-NEXT: return %[[Y]], %[[DA]]
 func.func @max(%a: !flow.rows<edge, 3xf64, device> {flow.name = "a"})
@@ -132,7 +133,7 @@ func.func @unused(%x: !flow.rows<node, 3xf64, device> {flow.name = "x"},
 
 // The largest score of a softmax gets no gradient: the quotient does not depend on it.
 // CHECK-LABEL: func.func @softmax
-// CHECK-NOT: flow.first_match
+// CHECK-NOT: flow.first_index
 // CHECK: return
 func.func @softmax(%a: !flow.rows<edge, f64, device> {flow.name = "a"})
     -> (!flow.rows<edge, f64, device> {flow.name = "y"}) {
@@ -148,7 +149,7 @@ func.func @softmax(%a: !flow.rows<edge, f64, device> {flow.name = "a"})
 
 // Where the exponentials themselves are a result, it does.
 // CHECK-LABEL: func.func @not_only_softmax
-// CHECK: flow.first_match
+// CHECK: flow.first_index
 func.func @not_only_softmax(%a: !flow.rows<edge, f64, device> {flow.name = "a"})
     -> (!flow.rows<edge, f64, device> {flow.name = "y"}, !flow.rows<edge, f64, device> {flow.name = "e"}) {
   %t = flow.reduce max %a via dst : <edge, f64, device> -> <node, f64, device>
