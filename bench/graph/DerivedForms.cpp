@@ -171,7 +171,7 @@ public:
   Table(int64_t numEdges, int64_t graphBytes, int runs) : numEdges(numEdges), graphBytes(graphBytes), runs(runs) {
     std::printf(
         "| form | 1 thread, ms | std::sort, ms | ratio | %d threads, ms elapsed | std::sort, ms elapsed | ratio "
-        "| peak bytes an edge | equal |\n|---|---|---|---|---|---|---|---|---|\n",
+        "| peak bytes per edge | equal |\n|---|---|---|---|---|---|---|---|---|\n",
         numThreads());
   }
 
