@@ -1,4 +1,4 @@
-/// Runs flow in float64, one plain loop per op: slow, obvious, the judge of every other backend.
+/// Runs flow in float64, with one plain loop per op. It is slow and simple, and the reference for every other backend.
 #pragma once
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
@@ -23,8 +23,8 @@ int64_t numRows(const Graph &graph, flow::Domain domain);
 
 /// Computes the results of `function` from its arguments, in their order. Every op's result is rounded to its element
 /// type, so that f32 functions show what float32 storage does; sums inside an op are in float64 throughout.
-/// Fails where an argument has the wrong size, where the graph lacks a map that the function uses, or where a table
-/// does not fit in memory.
+/// Fails if an argument has the wrong size, if the graph lacks a map that the function uses, or if a table does not fit
+/// in memory.
 Result<std::vector<Table>> interpret(mlir::func::FuncOp function, const Graph &graph, std::vector<Table> arguments);
 
 }  // namespace hector

@@ -21,7 +21,7 @@ import time
 
 
 def make_ntriples(path, count, seed=7):
-    """Entities by a skewed law, 50 predicates, every fourth object a text."""
+    """Entities with a skewed distribution, 50 predicates, every fourth object a text."""
     rng = random.Random(seed)
     entities = max(count // 5, 10)
     predicates = [f"<http://example.org/ontology/relation{i:02d}>" for i in range(50)]
