@@ -175,7 +175,7 @@ def main():
             else:
                 print("| rdflib: not installed |")
             names = os.path.getsize(out)
-            print(f"\npeak memory: {ours['peak'] / ours['triples']:.0f} bytes a triple in all; file {names / 2**20:.0f} MiB")
+            print(f"\npeak memory: {ours['peak'] / ours['triples']:.0f} bytes per triple in all; file {names / 2**20:.0f} MiB")
         os.remove(out)
 
 
