@@ -1,4 +1,4 @@
-/// What benchmarks share: medians, and programs run for their time or their files.
+/// Shared by benchmarks: medians, and running programs.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace hector::bench {
 
-/// The median time of `action` in so many runs, in milliseconds; negative where it fails.
+/// The median time of `action` over `runs` runs, in milliseconds; negative if it fails.
 inline double median(int runs, const std::function<bool()> &action) {
   std::vector<double> times;
   for (int run = 0; run < runs; ++run) {
@@ -26,7 +26,7 @@ inline double median(int runs, const std::function<bool()> &action) {
   return times[runs / 2];
 }
 
-/// Whether the program ends well; what it prints on standard output is dropped.
+/// Whether the program succeeds. Its standard output is dropped.
 inline bool runProgram(const std::vector<std::string> &words) {
   std::vector<char *> argv;
   for (const std::string &word : words)

@@ -7,7 +7,7 @@ include(AddMLIR)
 separate_arguments(HECTOR_LLVM_DEFINITIONS NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 set(LLVM_TOOLS_DIR ${LLVM_TOOLS_BINARY_DIR})
 
-# Compiler and tools see LLVM's headers as system headers: their warnings are not ours to mend.
+# Compiler and tools see LLVM's headers as system headers: we cannot fix their warnings.
 add_library(hector_mlir_headers INTERFACE)
 target_include_directories(hector_mlir_headers SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 target_compile_definitions(hector_mlir_headers INTERFACE ${HECTOR_LLVM_DEFINITIONS})

@@ -20,7 +20,7 @@ function(hector_unit_test name)
 endfunction()
 
 # hector_fuzz_target(NAME SOURCES ... DEPENDS ... [DICTIONARY FILE] [SEEDS FOLDER...]): a libFuzzer binary, built only in
-# the fuzz preset. Beside it NAME.args holds the arguments that it is run with, one a line.
+# the fuzz preset. Beside it NAME.args holds the arguments that it is run with, one per line.
 function(hector_fuzz_target name)
   if(NOT HECTOR_FUZZ)
     return()

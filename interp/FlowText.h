@@ -1,4 +1,4 @@
-/// Tests of the interpreter write flow as text: this reads it and runs it.
+/// Parses and runs flow in textual form, for tests of the interpreter.
 #pragma once
 
 #include "interp/Interpreter.h"
@@ -23,7 +23,7 @@ public:
   bool isRead() const { return static_cast<bool>(module); }
   mlir::func::FuncOp function() { return *module->getOps<mlir::func::FuncOp>().begin(); }
 
-  /// Runs the function; arguments and results are all numbers of a table, row after row.
+  /// Runs the function. Each argument and result is the numbers of one table, row after row.
   Result<std::vector<Table>> run(const Graph &graph, const std::vector<std::vector<double>> &arguments) {
     std::vector<Table> tables;
     for (auto [type, values] : llvm::zip_equal(function().getArgumentTypes(), arguments)) {

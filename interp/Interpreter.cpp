@@ -104,7 +104,7 @@ public:
     for (mlir::Operation &op : block.without_terminator()) {
       if (Status status = step(op); !status.isOk())
         return status;
-      // A table is let go after its last reader.
+      // A table is freed after its last reader.
       for (mlir::Value operand : op.getOperands())
         if (std::all_of(operand.user_begin(), operand.user_end(),
                         [&](mlir::Operation *user) { return user == &op || user->isBeforeInBlock(&op); }))
@@ -427,7 +427,7 @@ private:
     return Status::ok();
   }
 
-  /// The larger of two; NaN wins, so that it shows.
+  /// The larger of two; NaN wins, so that it propagates.
   static double larger(double a, double b) { return std::isnan(a) || a >= b ? a : b; }
 
   template <class F> Status unary(const std::vector<Operand> &operands, RowsType type, Table &result, F f) {

@@ -1,4 +1,4 @@
-/// Runs flow in float64, one plain loop per op: slow, obvious, the judge of every other backend.
+/// Runs flow in float64, with one plain loop per op. It is slow and simple, and the reference for every other backend.
 #pragma once
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
@@ -23,11 +23,12 @@ int64_t numRows(const Graph &graph, flow::Domain domain);
 
 /// Computes the results of `function` from its arguments, in their order. Every op's result is rounded to its element
 /// type, so that f32 functions show what float32 storage does; sums inside an op are in float64 throughout.
-/// Fails where an argument has the wrong size, where the graph lacks a map that the function uses, or where a table
-/// does not fit in memory.
+/// Fails if an argument has the wrong size, if the graph lacks a map that the function uses, or if a table does not fit
+/// in memory.
 ///
-/// A `flow.group` runs in its own loop order: unit after unit, with nothing at hand but its inputs and the values of the
-/// unit, rows cut at random places and joined. It fails where an op reads anything else. `cuts` seeds what is random.
+/// A `flow.group` runs in its own loop order: unit by unit, with no rows available except its inputs and the values of
+/// the unit, and with rows cut at random places and joined. It fails if an op reads anything else. `cuts` is the seed of
+/// the random choices.
 Result<std::vector<Table>> interpret(mlir::func::FuncOp function, const Graph &graph, std::vector<Table> arguments,
                                      uint64_t cuts = 0);
 

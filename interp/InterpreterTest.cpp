@@ -1,4 +1,4 @@
-/// One test an op, with numbers worked out by hand; every map; unkind graphs; rounding.
+/// One test per op, with numbers worked out by hand; every map; graphs with empty parts; rounding.
 
 #include "interp/FlowText.h"
 

@@ -1,5 +1,5 @@
-/// Keys judged by what the interpreter computes: rows with equal keys are equal, and so are rows that the coarsest
-/// place does not tell apart.
+/// Compares keys with results of the interpreter: rows with equal keys are equal, and so are rows that share a row in
+/// the coarsest domain.
 
 #include "compiler/Analysis/Keys.h"
 
@@ -81,7 +81,7 @@ struct RandomFlow {
   std::vector<Domain> arguments;
 };
 
-/// A function of random sums, spreads and reductions over tables of one number a row, which returns all it computes.
+/// A function of random sums, spreads and reductions over tables of one number per row, which returns all values.
 RandomFlow randomFlow(std::mt19937 &random, bool isTyped) {
   RandomFlow flow;
   std::vector<Domain> values;

@@ -3,7 +3,9 @@
 Not called lit.cfg.py, which lit would take for a suite of this folder alone.
 """
 
+import importlib.util
 import os
+import sys
 
 import lit.formats
 
@@ -29,6 +31,10 @@ for name in ("data", "golden"):
         config.available_features.add(name)
     else:
         lit_config.note("../shared/%s is absent: tests that need it are skipped" % name)
+# %python is the Python that runs lit. The README's scripts need two packages that nothing else does.
+config.substitutions.append(("%python", '"' + sys.executable + '"'))
+if all(importlib.util.find_spec(name) for name in ("numpy", "safetensors")):
+    config.available_features.add("python-safetensors")
 # lit puts %s, %t and their kin into commands as they are; where the repository's path has a blank they need quotes.
 if " " in config.hector_source + config.hector_build:
     config.substitutions.append((r'(?<!")%([stSTp])(?![a-zA-Z:{])', r'"%\1"'))

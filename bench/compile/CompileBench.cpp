@@ -1,5 +1,5 @@
-/// How long a model takes to become flow: in this process, where nothing but the compiler is measured, and as the whole
-/// `hector compile` that a user waits for. Fails where IR does not verify or a median is beyond the limit.
+/// Measures how long a model takes to become flow: in this process, where only the compiler is measured, and as the
+/// whole `hector compile` that a user waits for. Fails if IR does not verify or a median exceeds the limit.
 ///
 ///   compile-bench --hector PROGRAM MODEL...
 
@@ -31,7 +31,7 @@ std::vector<std::string> sizesOf(const Model &model) {
   return sizes;
 }
 
-/// File to verified, printed flow, all of it afresh; the number of flow ops, or what is wrong.
+/// From the file to verified, printed flow. Returns the number of flow ops, or what is wrong.
 Result<int64_t> compileOnce(const ModelOptions &options) {
   auto model = loadModel(options);
   if (!model)
@@ -56,7 +56,7 @@ Result<int64_t> compileOnce(const ModelOptions &options) {
   return ops;
 }
 
-/// Measures one model and prints its line; whether it is right and quick enough.
+/// Measures one model and prints its line. Returns whether it is correct and fast enough.
 bool measure(const std::string &hector, const std::string &path) {
   ModelOptions options;
   options.path = path;

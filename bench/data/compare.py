@@ -21,7 +21,7 @@ import time
 
 
 def make_ntriples(path, count, seed=7):
-    """Entities by a skewed law, 50 predicates, every fourth object a text."""
+    """Entities with a skewed distribution, 50 predicates, every fourth object a text."""
     rng = random.Random(seed)
     entities = max(count // 5, 10)
     predicates = [f"<http://example.org/ontology/relation{i:02d}>" for i in range(50)]
@@ -175,7 +175,7 @@ def main():
             else:
                 print("| rdflib: not installed |")
             names = os.path.getsize(out)
-            print(f"\npeak memory: {ours['peak'] / ours['triples']:.0f} bytes a triple in all; file {names / 2**20:.0f} MiB")
+            print(f"\npeak memory: {ours['peak'] / ours['triples']:.0f} bytes per triple in all; file {names / 2**20:.0f} MiB")
         os.remove(out)
 
 

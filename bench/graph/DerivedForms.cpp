@@ -4,8 +4,8 @@
 ///   derived-forms-bench [GRAPH ...] [--runs N]      graphs by name (mag, wikikg2, …); default: mag wikikg2, 3 runs
 ///
 /// Times are the fastest of the runs: processor time with one thread, which other work on the machine hardly changes,
-/// and elapsed time with all. "Bytes an edge" is the most memory in use while a form was built (resident pages, the
-/// edges themselves included, other forms not); for the last line all forms are kept.
+/// and elapsed time with all. "Bytes per edge" is the peak memory while a form was built (resident pages, including
+/// the edges themselves but not other forms); for the last line all forms are kept.
 #include "runtime/graph/DerivedForms.h"
 
 #include "runtime/base/Parallel.h"
@@ -41,7 +41,7 @@ int64_t memory(const std::string &line) {
   return kilobytes * 1024;
 }
 
-/// Makes the peak start again from what is in use now.
+/// Resets the peak to the memory that is in use now.
 void resetPeak() {
   malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << "5";
@@ -171,7 +171,7 @@ public:
   Table(int64_t numEdges, int64_t graphBytes, int runs) : numEdges(numEdges), graphBytes(graphBytes), runs(runs) {
     std::printf(
         "| form | 1 thread, ms | std::sort, ms | ratio | %d threads, ms elapsed | std::sort, ms elapsed | ratio "
-        "| peak bytes an edge | equal |\n|---|---|---|---|---|---|---|---|---|\n",
+        "| peak bytes per edge | equal |\n|---|---|---|---|---|---|---|---|---|\n",
         numThreads());
   }
 

@@ -1,10 +1,10 @@
-/// What passes bring: operations, bytes moved and the most memory live at once of RGCN, RGAT and HGT on real graphs, as
-/// the cost model counts them, with no pass, with compaction (C), with reordering (R), with both and with all. Fails
-/// where a pass fails, where IR does not verify, or where `default` would cost more than no pass at all.
+/// Counts what passes save: operations, bytes moved and peak memory of RGCN, RGAT and HGT on real graphs, as estimated
+/// by the cost model, without passes, with compaction (C), with reordering (R), with both, and with the default. Fails
+/// if a pass fails, if IR does not verify, or if `default` would cost more than no pass at all.
 ///
 ///   plans-bench --hector PROGRAM --models FOLDER --data FOLDER --work FOLDER
 ///
-/// Graphs are imported from the data folder into the work folder, once. Those that are not there are skipped.
+/// Graphs are imported from the data folder into the work folder, once. Missing graphs are skipped.
 
 #include "bench/Measure.h"
 #include "compiler/Analysis/Cost.h"
@@ -52,7 +52,7 @@ struct Plan {
   double operations, bytes, peakBytes, price;
 };
 
-/// One line of the tables: a plan for each of `kPasses`.
+/// One line of the tables: one plan per entry of `kPasses`.
 struct Row {
   std::string graph, model;
   bool grad;
@@ -116,7 +116,7 @@ void printTable(const std::vector<Row> &rows, const char *title, double unit, do
   std::printf("\n");
 }
 
-/// Measures how long a model takes from its text to the plan for training, all of it afresh; whether that is quick.
+/// Measures how long a model takes from its text to the plan for training. Returns whether that is fast enough.
 bool printCompileTime(const std::string &path, const std::string &name, const Graph &graph) {
   double time = median(kRuns, [&] {
     mlir::MLIRContext context;
@@ -209,7 +209,7 @@ int main(int argc, char **argv) {
   std::printf("rows of %s numbers (f32), one head\n", kWidth);
   printTable(rows, "operations, GFLOP", 1e9, &Plan::operations);
   printTable(rows, "moved, MB", 1e6, &Plan::bytes);
-  printTable(rows, "live at once at most, MB", 1e6, &Plan::peakBytes);
+  printTable(rows, "peak memory besides inputs and graph, MB", 1e6, &Plan::peakBytes);
   fine &= printCompileTime((models / "hgt.hec").string(), timed->first, timed->second);
   return fine ? 0 : 1;
 }

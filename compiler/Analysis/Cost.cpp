@@ -18,7 +18,7 @@ static RowsType rowsType(Value value) {
   return mlir::cast<RowsType>(value.getType());
 }
 
-/// How often rows are read: so many of them so many times each.
+/// How often rows are read: `rows` of them `reads` times each.
 struct ReadBand {
   double rows;
   double reads;
@@ -92,7 +92,7 @@ LoopReads countReads(llvm::ArrayRef<Operation *> ops, LoopKind kind, const RowCo
   llvm::SmallVector<std::pair<Domain, Map>> maps;
   for (Operation *op : ops) {
     Domain from = walkedDomain(op);
-    // Rows in order find their type from a few offsets, and the single row needs no finding.
+    // Rows in order find their type from a few offsets, and the single row needs no index.
     auto note = [&](Map map) {
       if (map != Map::Self && map != Map::One && !kind.isSorted(from, map) &&
           !llvm::is_contained(maps, std::pair(from, map))) {
@@ -113,8 +113,8 @@ LoopReads countReads(llvm::ArrayRef<Operation *> ops, LoopKind kind, const RowCo
       read.isGathered = !isLevel && !kind.isSorted(from, map) && map != Map::One;
       read.bytes = read.isGathered ? gatheredBytes(type, from, map, rows, machine.cacheBytes)
                                    : std::min(tableBytes(type, rows), rows.of(from) * rowBytes(type));
-      // The rows of a traversal's levels are at hand: `[dst]` at an edge and `self` at a node are one row in a loop by
-      // destination.
+      // The rows of a traversal's levels are available: in a loop by destination, `[dst]` at an edge and `self` at a
+      // node are the same row.
       std::pair<Value, Map> key = {table, isLevel ? Map::Self : map};
       auto *found = llvm::find(keys, key);
       size_t place = static_cast<size_t>(found - keys.begin());
@@ -132,7 +132,7 @@ LoopReads countReads(llvm::ArrayRef<Operation *> ops, LoopKind kind, const RowCo
   return loop;
 }
 
-/// The kind of loop that moves least, the first of equal ones.
+/// The kind of loop that moves the fewest bytes; the first one on ties.
 template <class IsInside>
 LoopReads bestLoop(llvm::ArrayRef<Operation *> ops, LoopKinds kinds, const RowCounts &rows, const Machine &machine,
                    IsInside isInside) {

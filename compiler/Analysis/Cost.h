@@ -1,6 +1,6 @@
-/// What a function costs: operations, bytes moved between its groups and memory, and the most memory it holds at once.
+/// The cost of a function: operations, bytes moved between its groups and memory, and peak memory.
 ///
-/// Bytes are counted a group at a time. A table that a group reads row after row is streamed: it counts once, at its
+/// Bytes are counted per group. A table that a group reads row after row is streamed: it counts once, at its
 /// size. A table read through a map is gathered. Take one million edges that read rows of 256 bytes of 100,000 nodes by
 /// `[src]`, and a cache of 8 MiB, which holds 32,768 of the rows:
 ///
@@ -8,10 +8,10 @@
 ///   - if every node were read ten times, the rows that are kept would count once and the other 67,232 every time:
 ///     (32,768 + 672,320) · 256 bytes = 180 MB;
 ///   - if, as on graphs with hubs, the 32,768 most read nodes took 900,000 of the reads, (32,768 + 100,000) · 256 bytes
-///     = 34 MB. The profiles of `flow.graph` tell.
+///     = 34 MB. `flow.graph` holds these profiles.
 ///
-/// What escapes a group, because another one reads it or it is a result, is written once. Finding rows takes 4 bytes a
-/// row and map. Every table is given the whole cache; numbers are for choosing between plans, not for setting clocks.
+/// A value that another group reads, or that is a result, is written once. Indices take 4 bytes per row and map. Every
+/// table is counted as if it had the whole cache. The numbers serve to compare plans, not to predict times.
 #pragma once
 
 #include "compiler/Analysis/Groups.h"
@@ -19,7 +19,7 @@
 
 namespace hector::flow {
 
-/// The numbers of a machine that choices rest on, from the function's `flow.machine`; middling ones where it has none.
+/// The properties of a machine, from the function's `flow.machine`; defaults if it has none.
 struct Machine {
   explicit Machine(mlir::func::FuncOp function);
   double cacheBytes = 32 << 20;
@@ -42,7 +42,7 @@ struct TableCost {
 
 struct GroupCost {
   Phase phase = Phase::Forward;
-  LoopKind kind;  // of those the group has, the one that moves least
+  LoopKind kind;  // of the possible kinds, the one that moves the fewest bytes
   Domain domain = Domain::One;
   double rows = 0;  // of the finest domain it walks
   double operations = 0;
@@ -71,22 +71,22 @@ struct Cost {
   double graphBytes = 0;  // tables that are computed once for a graph
   double operationsPerByte = 1;
 
-  /// Bytes, and operations in bytes' worth.
+  /// Bytes, and operations converted to bytes.
   double time() const { return bytes + operations / operationsPerByte; }
-  /// The number to choose by. A byte that is kept for the gradients has been counted as it is written and as it is
-  /// read; it counts as much again for being in the way from then till now, which is what limits the size of graphs.
+  /// The number by which plans are compared. A byte that is kept for the gradients is counted when it is written and
+  /// when it is read. It counts twice more because it occupies memory in between, which limits the size of graphs.
   double price() const { return time() + 2 * keptBytes(); }
   double keptBytes() const;
 };
 
 Cost estimate(mlir::func::FuncOp function);
-/// The same, where the groups are known already.
+/// The same, if the groups are known already.
 Cost estimate(mlir::func::FuncOp function, const Groups &groups);
 
-/// What an op would move as a group of its own.
+/// The bytes that an op would move as a group of its own.
 double bytesAlone(mlir::Operation *op, const RowCounts &rows, const Machine &machine);
 
-/// The bytes that rows of `from` move when they read `type` through `map` out of order, with a cache of so many bytes.
+/// The bytes that rows of `from` move when they read `type` through `map` out of order, with a cache of `cacheBytes`.
 double gatheredBytes(RowsType type, Domain from, Map map, const RowCounts &rows, double cacheBytes);
 
 }  // namespace hector::flow

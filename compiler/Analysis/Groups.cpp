@@ -289,8 +289,8 @@ bool Merger::tryMerge(unsigned a, unsigned b) {
   return true;
 }
 
-/// What is rebuilt belongs to the group that reads it, however well it would fit elsewhere. So do spreads: who reads
-/// them can as well read what they spread.
+/// A recomputed value belongs to the group that reads it, even if it would fit into another group. The same holds for
+/// spreads: an op that reads a spread can as well read its operand.
 void Merger::mergeRebuilt() {
   for (unsigned op = static_cast<unsigned>(ops.size()); op-- > 0;)
     if (mlir::isa<SpreadOp>(ops[op]) || ops[op]->hasAttr("flow.again"))
@@ -376,7 +376,7 @@ std::vector<Group> Merger::take(llvm::DenseMap<Operation *, unsigned> &placeOf) 
   std::vector<bool> isListed(ops.size());
   std::vector<Group> list;
   while (!ready.empty()) {
-    // The earliest phase; then what keeps memory small; then the order in which the program was written.
+    // The earliest phase first, then the smallest memory, then program order.
     auto place = [&](unsigned group) { return std::tuple(phases[group], growth(group, isListed), group); };
     auto *next = llvm::min_element(ready, [&](unsigned a, unsigned b) { return place(a) < place(b); });
     unsigned number = *next;

@@ -1,14 +1,14 @@
-/// Fusion groups: which ops one loop computes, so that what passes between them stays in registers.
+/// Fusion groups: ops that one loop computes, so that values between them stay in registers.
 ///
-/// An edge softmax is one group. Its loop visits a node, then the node's incoming edges, as often as it must:
+/// An edge softmax is one group. Its loop visits a node, then the node's incoming edges, as often as necessary:
 ///
 ///   %t = flow.reduce max %a via dst      node  ┐ by_dst: the node's edges are walked for %t, again for %s, again for
 ///   %e = flow.sub %a, %t[dst]            edge  │ %y. %t, %e and %s never reach memory; the edges' scores, read thrice,
 ///   %s = flow.reduce sum %e via dst      node  │ are still in the cache the second time.
 ///   %y = flow.div %e, %s[dst]            edge  ┘
 ///
-/// Had the division read `%s[src]`, the row would belong to a node that the loop may not have visited yet: the division
-/// would start a group of its own, and `%e` and `%s` would become tables.
+/// If the division read `%s[src]`, the row would belong to a node that the loop may not have visited yet. The division
+/// would then start a new group, and `%e` and `%s` would become tables.
 ///
 /// A loop is flat over one domain, a traversal by destination (node, its pairs, their edges) or by source, or the loop
 /// nest of one product (`linear`, `weight_grad`) with element-wise work before and after it. A group starts with all
@@ -68,7 +68,7 @@ private:
   unsigned bits = 0;
 };
 
-/// The loops that an op taken by itself fits into; for one that is no product, `gemm` stands for work before or after.
+/// The loops that an op alone fits into. If it is no product, `gemm` means work before or after the product.
 LoopKinds loopKinds(mlir::Operation *op);
 
 //===- Groups ----------------------------------------------------------------------------------------------------===//
@@ -77,9 +77,9 @@ LoopKinds loopKinds(mlir::Operation *op);
 /// results that `flow.forward_results` counts are there.
 struct Group {
   Phase phase = Phase::Forward;
-  LoopKinds kinds;                              // never empty; those it could be emitted as
+  LoopKinds kinds;                              // the loops that it could become; never empty
   llvm::SmallVector<mlir::Operation *, 4> ops;  // in program order
-  /// The finest domain that the ops walk.
+  /// The finest domain that the ops visit.
   Domain domain = Domain::One;
 };
 
@@ -88,8 +88,8 @@ class Groups {
 public:
   explicit Groups(mlir::func::FuncOp function);
 
-  /// In an order in which they can run: those of the graph, of the forward phase, of the backward phase; among those
-  /// that could run next, the one that leaves least in memory, by the rows of `flow.graph`.
+  /// In an order in which they can run: groups of the graph, of the forward phase, of the backward phase. If several
+  /// could run next, the one that leaves the least memory in use comes first, by the row counts of `flow.graph`.
   const std::vector<Group> &list() const { return groups; }
   /// The index in `list` of an op's group; nothing for constants and the return.
   std::optional<unsigned> of(mlir::Operation *op) const;

@@ -1,13 +1,13 @@
-/// Keys: what a value really depends on.
+/// Keys: what a value depends on.
 ///
-/// A table of the edge domain has one row an edge, but `x[src] · W[etype]` differs only between edges of another source
-/// or another type: its key is {source, etype}. Two rows with equal keys are equal. So an op may be computed at the
-/// coarsest domain that still tells its keys apart, here `src_pair`, and read from there. Worked on three edges
+/// A table of the edge domain has one row per edge, but `x[src] · W[etype]` depends only on the source and the type of
+/// the edge: its key is {source, etype}. Two rows with equal keys are equal. So an op may be computed in the coarsest
+/// domain that distinguishes its keys, here `src_pair`, and read from there. An example with three edges:
 ///
 ///   e0: 5→1 type a    e1: 5→2 type a    e2: 5→1 type b
 ///
-/// `x[src] · W[etype]` has two distinct rows (5,a), (5,b): one a source pair; `x[src] · y[dst]` has two as well, but no
-/// domain of (source, destination) exists, so it stays at the edges. Source and destination never unify.
+/// `x[src] · W[etype]` has two distinct rows, (5,a) and (5,b): one per source pair. `x[src] · y[dst]` has two as well,
+/// but there is no domain of (source, destination), so it stays at the edges.
 #pragma once
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
@@ -23,7 +23,7 @@ namespace hector::flow {
 /// Parts of a key, as seen from a row: an edge has a source, a destination and types; a node or pair has a node.
 enum class KeyPart : uint8_t { Edge, Source, Destination, Node, EdgeType, SourceType, DestinationType, NodeType };
 
-/// A set of parts in its shortest form: what a part determines is left out (a source determines its type).
+/// A set of parts in its shortest form: a part that another part determines is left out (a source determines its type).
 class Key {
 public:
   Key() = default;
@@ -44,13 +44,13 @@ private:
   unsigned bits = 0;
 };
 
-/// The key of a row of `domain` taken by itself: a node's is {node}, a pair's {node, etype}.
+/// The key of a row of `domain`: {node} for a node, {node, etype} for a pair.
 Key keyOf(Domain domain);
 
 /// A key of the domain that `map` leads to, as seen from `from`: {node} through `src` is {source}.
 Key keyThrough(Domain from, Map map, const Key &key);
 
-/// The coarsest domain that tells apart all rows with different keys, and the map that reads it from `at`.
+/// The coarsest domain that distinguishes all rows with different keys, and the map that reads it from `at`.
 struct Place {
   Domain domain;
   Map map;

@@ -11,7 +11,7 @@ namespace hector::flow {
 RowCounts::RowCounts(mlir::func::FuncOp function) {
   graph = function->getAttrOfType<GraphAttr>("flow.graph");
   given = static_cast<bool>(graph);
-  // Half-way between the graphs of the literature, all of which have more edges than pairs and more pairs than nodes.
+  // Typical of the graphs in the literature, all of which have more edges than pairs and more pairs than nodes.
   if (!given)
     graph = GraphAttr::get(function.getContext(), /*nodes=*/100'000, /*edges=*/1'000'000, /*srcPairs=*/400'000,
                            /*dstPairs=*/400'000, /*relations=*/50, /*nodeTypes=*/4, /*uniform=*/0, {}, {}, {}, {});
@@ -44,13 +44,13 @@ Place RowCounts::cheapestPlace(Domain at, const Key &key) const {
     auto domain = mapTarget(at, map);
     if (!domain || *domain == at)
       continue;
-    // A type found through a relation does not tell relations apart.
+    // A type found through a relation does not distinguish relations.
     bool throughRelation = at != Domain::Edge && (map == Map::SrcNodeType || map == Map::DstNodeType);
     Key all = keyThrough(at, map, keyOf(*domain)), both = all;
     both.unite(key);
     if (throughRelation || both != all)
       continue;
-    // Of equally many rows the coarser are taken, but rows stay where they are unless they become fewer.
+    // Of domains with equally many rows the coarser one is taken, but rows move only if they become fewer.
     if (of(*domain) < of(best.domain) || (best.domain != at && of(*domain) == of(best.domain) && *domain < best.domain))
       best = {*domain, map};
   }
@@ -113,13 +113,14 @@ std::string formatCount(double count, int precision) {
 static std::optional<Map> findFactor(Domain from, Map first, Map whole, bool uniform) {
   for (unsigned i = 0; i <= getMaxEnumValForMap(); ++i) {
     Map rest = static_cast<Map>(i);
-    // An edge's own end has a type on any graph; the type at its relation's end is the same on uniform ones only.
+    // The end of an edge has a type on any graph. The type at the end of its relation is the same only on uniform
+    // graphs.
     bool throughRelation =
         from == Domain::Edge && (rest == Map::SrcNodeType || rest == Map::DstNodeType) && first != Map::Self;
     if (compose(from, first, rest) == whole && (uniform || !throughRelation))
       return rest;
   }
-  // On those, a pair finds the type of its node through its relation as well.
+  // On uniform graphs, a pair finds the type of its node through its relation as well.
   if (uniform && whole == Map::NodeType && from == Domain::SrcPair)
     return findFactor(from, first, Map::SrcNodeType, uniform);
   if (uniform && whole == Map::NodeType && from == Domain::DstPair)
@@ -128,7 +129,7 @@ static std::optional<Map> findFactor(Domain from, Map first, Map whole, bool uni
 }
 
 std::optional<Map> factor(Domain from, Map first, Map whole, bool uniform) {
-  // Passes ask this more often than anything else, so all answers are found once.
+  // Passes call this more often than anything else, so all answers are computed once.
   constexpr unsigned kDomains = getMaxEnumValForDomain() + 1, kMaps = getMaxEnumValForMap() + 1;
   static const auto answers = [] {
     std::vector<std::optional<Map>> table(size_t{2} * kDomains * kMaps * kMaps);

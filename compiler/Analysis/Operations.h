@@ -1,25 +1,25 @@
-/// How many rows each domain has and how many operations an op takes: the numbers that rewrites are weighed by.
+/// How many rows each domain has and how many operations an op takes. Passes compare rewrites by these numbers.
 ///
-/// On fb15k-237 (620,232 edges, 161,922 source pairs), `x[src] · W[etype]` of 64 by 64 takes 2 · 64 · 64 operations a
-/// row: 5.1 billion at the edges, 1.3 at the source pairs.
+/// On fb15k-237 (620,232 edges, 161,922 source pairs), `x[src] · W[etype]` of 64 by 64 takes 2 · 64 · 64 operations per
+/// row: 5.1 billion at the edges, 1.3 billion at the source pairs.
 #pragma once
 
 #include "compiler/Analysis/Keys.h"
 
 namespace hector::flow {
 
-/// The rows of each domain, from the function's `flow.graph`; those of a middling graph where it has none.
+/// The number of rows of each domain, from the function's `flow.graph`; those of a default graph if it has none.
 class RowCounts {
 public:
   explicit RowCounts(mlir::func::FuncOp function);
   double of(Domain domain) const;
   /// Whether every relation is known to join one node type to one node type: `etype` has the maps to `ntype`.
   bool isUniform() const { return graph.getUniform() != 0; }
-  /// Whether the numbers are a given graph's.
+  /// Whether the numbers are those of a given graph.
   bool isGiven() const { return given; }
   GraphAttr getGraph() const { return graph; }
 
-  /// The domain with the fewest rows that tells apart all rows of `at` with different keys; `at` where none has fewer.
+  /// The domain with the fewest rows that distinguishes all rows of `at` with different keys; `at` if none has fewer.
   Place cheapestPlace(Domain at, const Key &key) const;
 
 private:
@@ -30,14 +30,14 @@ private:
 /// Additions, multiplications, comparisons and elementary functions, one each; moving rows takes none.
 double operations(mlir::Operation *op, const RowCounts &rows);
 
-/// "640" or "1.3e9", with so many digits after the point, for remarks.
+/// "640" or "1.3e9", with `precision` digits after the point, for remarks.
 std::string formatCount(double count, int precision = 1);
 
-/// The bytes of a row and of a whole table; i1 takes a byte.
+/// The bytes of a row and of a whole table; i1 takes one byte.
 double rowBytes(RowsType type);
 double tableBytes(RowsType type, const RowCounts &rows);
 
-/// The map `rest` with `first` then `rest` = `whole`, all starting at `from`; nothing where there is none. On a
+/// The map `rest` with `first` then `rest` = `whole`, all starting at `from`; nothing if there is none. On a
 /// `uniform` graph, the type at the end of an edge, or of a pair's node, may be found through the relation.
 std::optional<Map> factor(Domain from, Map first, Map whole, bool uniform = false);
 

@@ -14,7 +14,7 @@ namespace {
 
 using llvm::StringRef;
 
-/// How `default` wants a pass to run; lists of names run it with what is here.
+/// How `default` runs a pass. Lists of names run it with these defaults.
 struct Mode {
   bool eager = false;            // linear-reorder: also products that other ops read
   std::vector<int64_t> skipped;  // aggregate-first: sums to leave alone
@@ -27,7 +27,7 @@ struct NamedPass {
 
 /// Every pass that `--passes` knows.
 const NamedPass kPasses[] = {
-    // Folds, canonical forms, and equal ops once: what later passes match is then written in one way only.
+    // Folds, canonical forms, and common subexpressions: later passes then have only one form to match.
     {"simplify",
      [](mlir::OpPassManager &manager, const Mode &) {
        manager.addPass(mlir::createCanonicalizerPass());
@@ -36,23 +36,23 @@ const NamedPass kPasses[] = {
     // Matches the naive form as users write it; simplify comes first, so that equal exponentials are one op.
     {"stabilise-softmax",
      [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createStabiliseSoftmaxPass()); }},
-    // The paper's C. Before and after linear-reorder: products are weighed where they would be computed, and what the
-    // reordering makes is computed where it has fewest rows.
+    // The paper's C. Before linear-reorder, so that products are counted where they would be computed, and after it, so
+    // that new ops are computed where they have the fewest rows.
     {"compact-rows",
      [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createCompactRowsPass()); }},
     // The paper's R.
     {"linear-reorder", [](mlir::OpPassManager &manager,
                           const Mode &mode) { manager.addPass(flow::createLinearReorderPass({.eager = mode.eager})); }},
-    // Before compact-rows, which would move the products that this pass wants gone.
+    // Before compact-rows, which would move the products that this pass removes.
     {"aggregate-first",
      [](mlir::OpPassManager &manager, const Mode &mode) {
        flow::AggregateFirstPassOptions options;
        options.skip = mode.skipped;
        manager.addPass(flow::createAggregateFirstPass(options));
      }},
-    // Last: it repeats ops, which simplify would not, and looks at the groups that the others leave.
+    // Last: it repeats ops, which simplify would merge again, and looks at the groups that the other passes leave.
     {"recompute", [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createRecomputePass()); }},
-    // Undoes reads through maps, for tests of the others.
+    // Undoes reads through maps, to test the other passes.
     {"spread-reads",
      [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createSpreadReadsPass()); }},
 };
@@ -72,10 +72,10 @@ struct Plan {
   Mode mode = {};  // of those before
 };
 
-/// What `default` chooses from. A product that several ops read is computed once, at the pairs that read it; or weights
-/// are multiplied with weights first, or rows summed first, and no op needs it. Which is better depends on how many
-/// pairs a graph has on each side, and what is best for results may be worse for their gradients: so whole plans are
-/// weighed, with their gradients.
+/// The plans that `default` chooses from. A product that several ops read may be computed once, at the pairs. Or
+/// weights are multiplied with weights first, or rows are summed first, and no op needs the product. Which is better
+/// depends on how many pairs the graph has on each side, and the best plan for results may be worse for their
+/// gradients. So whole plans are compared, with their gradients.
 const std::string kStart = "simplify,stabilise-softmax,simplify";
 const std::string kGradients = "simplify,compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify";
 const Plan kPlans[] = {
@@ -93,7 +93,7 @@ const Plan kPlans[] = {
     {"as written", kStart, "simplify", "recompute"},
 };
 
-/// A pass list as a user may spell it: the passes, or what is wrong with it.
+/// A pass list as a user writes it: the passes, or what is wrong with it.
 struct PassList {
   std::vector<const NamedPass *> passes;
   std::optional<std::string> wrong;
@@ -138,7 +138,7 @@ PassList readList(StringRef text) {
   return list;
 }
 
-/// Adds the passes of a list that is known to be right, less those that are switched off.
+/// Adds the passes of a list that is known to be valid, except those that are switched off.
 void addPasses(mlir::PassManager &manager, StringRef text, const Mode &mode, llvm::ArrayRef<const NamedPass *> off) {
   if (text.empty())
     return;
@@ -148,7 +148,7 @@ void addPasses(mlir::PassManager &manager, StringRef text, const Mode &mode, llv
       pass->add(nested, mode);
 }
 
-/// Adds the passes of a plan but for those at its end.
+/// Adds the passes of a plan except those at its end.
 void addStart(mlir::PassManager &manager, const Plan &plan, bool differentiate, llvm::ArrayRef<const NamedPass *> off) {
   addPasses(manager, plan.before, plan.mode, off);
   if (!differentiate)
@@ -169,7 +169,7 @@ struct Trial {
   flow::Cost cost;
 };
 
-/// Weighs plans. Only the plan that is taken has its say: remarks of trials are dropped.
+/// Compares plans. Remarks of trials are dropped; only the chosen plan emits remarks.
 class Chooser {
 public:
   Chooser(mlir::ModuleOp module, bool differentiate, llvm::ArrayRef<const NamedPass *> off)
@@ -199,7 +199,7 @@ bool Chooser::run(Trial &trial, llvm::function_ref<void(mlir::PassManager &)> ad
   return true;
 }
 
-/// Tries a plan but for its end. Plans often come to the same, the later by a detour.
+/// Tries a plan except for its end. Different plans often give the same function.
 void Chooser::consider(const Plan &plan, std::vector<Trial> &trials) {
   Trial trial = {plan, mlir::OwningOpRef<mlir::ModuleOp>(module.clone()), {}};
   auto isSame = [&](const Trial &other) { return other.cost.price() == trial.cost.price(); };
@@ -215,7 +215,7 @@ Plan Chooser::choose(std::vector<PlanCost> &weighed) {
   if (trials.empty())
     return kPlans[0];
   auto cheaper = [](const Trial &a, const Trial &b) { return a.cost.price() < b.cost.price(); };
-  // Each sum of products by itself may be better off as it was.
+  // For each sum of products, the original form may be better.
   unsigned numSums = 0, numProducts = 0;
   module.walk([&](flow::ReduceOp op) {
     numSums += op.getKind() == flow::ReduceKind::Sum || op.getKind() == flow::ReduceKind::Mean;
@@ -231,7 +231,7 @@ Plan Chooser::choose(std::vector<PlanCost> &weighed) {
     without.name += (without.mode.skipped.size() == 1 ? " but for sum " : " and ") + std::to_string(sum + 1);
     consider(without, trials);
   }
-  // What costs half as much again before its end does not become the cheapest by it.
+  // A plan that costs 1.5 times as much before its end will not become the cheapest.
   constexpr double kFar = 1.5;
   double least = llvm::min_element(trials, cheaper)->cost.price();
   for (Trial &trial : trials)

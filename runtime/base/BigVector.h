@@ -1,4 +1,4 @@
-/// Arrays too long to be cleared or paged in for nothing.
+/// Large arrays that are not cleared when they are made.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace hector {
 
-/// Leaves new elements as they come (whoever makes the array writes every element, in parallel), and asks for 2 MiB
-/// pages where an array spans several: scattered writes then rarely miss in the page tables.
+/// Leaves new elements uninitialised (whoever makes the array writes every element, in parallel), and requests 2 MiB
+/// pages if an array spans several: scattered writes then rarely miss in the page tables.
 template <class T> struct BigAllocator {
   using value_type = T;
   static constexpr size_t kHugePage = size_t{2} << 20;
@@ -28,7 +28,7 @@ template <class T> struct BigAllocator {
     if (bytes >= 4 * kHugePage) {
       memory = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
       if (memory)
-        (void)::madvise(memory, bytes, MADV_HUGEPAGE);  // a wish; memory is as good without
+        (void)::madvise(memory, bytes, MADV_HUGEPAGE);  // only a hint
     } else {
       memory = std::malloc(bytes);
     }

@@ -1,4 +1,4 @@
-/// For tests of what reads and writes files.
+/// For tests of code that reads and writes files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace hector {
 
-/// A folder that goes away with the test.
+/// A folder that is removed with the test.
 class FolderTest : public testing::Test {
 protected:
   void SetUp() override {

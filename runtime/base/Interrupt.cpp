@@ -20,7 +20,7 @@ void noteInterrupts() {
   sigemptyset(&action.sa_mask);
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction current = {};
-    // What was started to ignore a signal (by nohup) goes on ignoring it.
+    // A process that was started to ignore a signal (by nohup) keeps ignoring it.
     if (sigaction(signal, nullptr, &current) == 0 && current.sa_handler != SIG_IGN)
       sigaction(signal, &action, nullptr);
   }

@@ -1,4 +1,4 @@
-/// Ctrl-C and the like, noticed where work can stop cleanly.
+/// Ctrl-C and similar signals, checked where work can stop cleanly.
 #pragma once
 
 namespace hector {
@@ -6,7 +6,7 @@ namespace hector {
 /// From now on the first SIGINT, SIGTERM or SIGHUP is only noted; a second one ends the process as usual.
 void noteInterrupts();
 
-/// The signal that was noted, 0 while there is none. Long loops and writers ask now and then.
+/// The signal that was noted, 0 while there is none. Long loops and writers check it from time to time.
 int interruptSignal();
 
 /// What a shell expects of a process that stopped for that signal: 130 after Ctrl-C.

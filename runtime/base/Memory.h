@@ -1,4 +1,4 @@
-/// How much memory there is to use.
+/// How much memory is available.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -9,10 +9,10 @@
 namespace hector {
 
 /// Bytes that this process can still take without swapping: what the system has available, or less where a control
-/// group allows less. The largest number where neither says.
+/// group allows less. The largest number if both are unknown.
 int64_t availableMemory();
 
-/// Refuses what does not fit: "WHAT needs 12.0 GiB; 3.1 GiB of memory are available".
+/// Fails if `bytes` do not fit: "WHAT needs 12.0 GiB; 3.1 GiB of memory are available".
 Status requireMemory(const std::string &what, int64_t bytes);
 
 /// "12.0 GiB", "512 bytes".

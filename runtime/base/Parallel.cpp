@@ -58,7 +58,7 @@ public:
       thread.join();
   }
 
-  /// False where another thread is using the pool.
+  /// False if another thread is using the pool.
   bool tryRun(Loop &work, int helpers) {
     std::unique_lock use(inUse, std::try_to_lock);
     if (!use)
@@ -80,7 +80,7 @@ public:
   }
 
 private:
-  /// Where the system refuses another thread the loop makes do with fewer.
+  /// If the system refuses another thread, the loop uses fewer.
   bool addThread() {
     try {
       threads.emplace_back([this] { serve(); });

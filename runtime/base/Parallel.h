@@ -1,8 +1,8 @@
-/// Loops over several threads whose results do not depend on how many there are.
+/// Parallel loops with results that do not depend on the number of threads.
 ///
-/// `parallelFor` cuts `count` items into chunks of `grain`; the bounds follow from those two numbers alone, and
-/// whichever thread is free takes the next chunk. So whatever is computed per chunk (a histogram, a sum) and combined
-/// in chunk order is the same for one thread and for a hundred.
+/// `parallelFor` cuts `count` items into chunks of `grain`. The bounds depend only on those two numbers, and whichever
+/// thread is free takes the next chunk. So a value that is computed per chunk (a histogram, a sum) and combined in
+/// chunk order is the same for one thread and for a hundred.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace hector {
 
-/// How many threads a loop may use: the innermost `ThreadLimit`, else HECTOR_THREADS (1 to 1024), else one for each
+/// How many threads a loop may use: the innermost `ThreadLimit`, else HECTOR_THREADS (1 to 1024), else one per
 /// processor that this process may run on.
 int numThreads();
 
@@ -61,7 +61,7 @@ template <class F> void parallelFor(int64_t count, int64_t grain, F &&body) {
       &context);
 }
 
-/// Working memory that chunks borrow, made once for each thread that needs it at a time.
+/// Working memory that chunks borrow. There are as many copies as threads use it at the same time.
 template <class T> class ScratchPool {
 public:
   class Lease {

@@ -1,4 +1,4 @@
-/// How a failure travels: a message for the person who can act on it, and who that is.
+/// Failures: a message for the person who can act on it, and who that is.
 #pragma once
 
 #include <cassert>
@@ -15,7 +15,7 @@ enum class Blame { User, Machine };
 class [[nodiscard]] Status {
 public:
   static Status ok() { return Status(); }
-  /// A failure that the user can mend: a file, an option, a model.
+  /// A failure that the user can fix: a file, an option, a model.
   static Status invalid(std::string message) { return Status(Blame::User, std::move(message)); }
   /// A failure of the machine: disk, memory, driver, compiler.
   static Status failed(std::string message) { return Status(Blame::Machine, std::move(message)); }
@@ -26,7 +26,7 @@ public:
     return *text;
   }
   Blame blame() const { return who; }
-  /// Says what was being done: `context: message`.
+  /// Adds what was being done: `context: message`.
   Status during(std::string_view context) && {
     if (text)
       *text = std::string(context) + ": " + *text;

@@ -4,7 +4,7 @@ namespace hector {
 
 namespace {
 
-/// The length of the UTF-8 character at the start of `text`, 0 where there is none (table 3-7 of the Unicode standard).
+/// The length of the UTF-8 character at the start of `text`, 0 if there is none (table 3-7 of the Unicode standard).
 size_t utf8Length(std::string_view text) {
   auto at = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   auto continues = [&](size_t i) { return at(i) >= 0x80 && at(i) <= 0xbf; };

@@ -1,4 +1,4 @@
-/// Text from outside, checked and made fit for messages.
+/// Checks text from outside and prepares it for messages.
 #pragma once
 
 #include <cstddef>

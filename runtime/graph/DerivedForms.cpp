@@ -213,7 +213,7 @@ template <class Id> class RelationPairs {
 public:
   RelationPairs(std::span<const Id> nodes, Id *node, Id *ofEdge) : nodes(nodes), node(node), ofEdge(ofEdge) {
     const auto numEdges = static_cast<int64_t>(nodes.size());
-    // A bitmap with its counts takes a quarter of a byte a node. Those of all threads stay below 8 bytes an edge.
+    // A bitmap with its counts takes a quarter of a byte per node. All bitmaps together stay below 8 bytes per edge.
     maxSpan = std::max(int64_t{1} << 20, numEdges / numThreads() * 32);
   }
 

@@ -67,9 +67,9 @@ struct EdgeIndex {
 
 /// Distinct (node, relation) pairs at one end of the edges.
 struct Pairs {
-  IdArray node;         // one a pair
-  IdArray relation;     // one a pair
-  IdArray ofEdge;       // one an edge: its pair
+  IdArray node;         // one per pair
+  IdArray relation;     // one per pair
+  IdArray ofEdge;       // one per edge: its pair
   IdArray relationPtr;  // relations + 1: pairs of relation r are relationPtr[r] .. relationPtr[r+1]-1
   int64_t count() const { return node.size(); }
 };
@@ -78,7 +78,7 @@ struct Pairs {
 /// are ordered by type, then by row; only a type's last tile may have fewer rows than `height`.
 struct Tiles {
   int64_t height = 0;
-  IdArray type;   // one a tile, as are the others
+  IdArray type;   // one per tile, as are the others
   IdArray first;  // row
   IdArray rows;
   int64_t count() const { return type.size(); }
@@ -123,7 +123,7 @@ public:
   const Pairs &dstPairs() const;
   const IdArray &outDegreeOrder() const;  // nodes by falling out-degree, equal ones by rising id
   const IdArray &inDegreeOrder() const;   // the same by in-degree
-  const IdArray &ntypeOfNode() const;     // one a node
+  const IdArray &ntypeOfNode() const;     // one per node
   /// `height` is at least 1.
   const Tiles &tiles(TileRows rows, int64_t height) const;
 

@@ -4,7 +4,7 @@
 /// `graph.ntype_ptr` (I64); `names.bytes` (U8) and `names.offsets` (I64, nodes + 1): the nodes' names, UTF-8, one after
 /// the other; `feat.TYPE` (F32, a row for each node of that type) and `x` (F32, a row for each node) where all types
 /// share one width; `label` (I64) and `label.node` (I64, node ids): the labelled nodes; `split.train`, `split.valid`,
-/// `split.test` (I64, node ids); `edge.split` (U8: 0 train, 1 valid, 2 test), one an edge. All but the first two are
+/// `split.test` (I64, node ids); `edge.split` (U8: 0 train, 1 valid, 2 test), one per edge. All but the first two are
 /// optional. Metadata: `hector.format` is "graph/1"; `node_types`, `edge_types` and `label_names` are JSON arrays;
 /// `source` says where the graph came from.
 #pragma once

@@ -92,8 +92,8 @@ GraphSummary summarize(const Graph &graph) {
 
 int64_t summaryBytes(const Graph &graph) {
   const int64_t width = graph.src().isWide() ? 8 : 4;
-  // Two indices and two orders have a number a node; indices, pairs at their largest and what building takes have 10 an
-  // edge. Numbers of nodes are below 2^40 and edges are in memory, so that nothing overflows.
+  // Two indices and two orders have one number per node. Indices, pairs at their largest, and working memory have 10
+  // per edge. There are fewer than 2^40 nodes, and edges are in memory, so nothing overflows.
   return (graph.numNodes() * 4 + graph.numEdges() * 10 + graph.numRelations() * 8) * width;
 }
 

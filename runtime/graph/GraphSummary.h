@@ -43,7 +43,7 @@ struct GraphSummary {
   int64_t isolated = 0;  // nodes without an edge
   std::vector<FormSummary> forms;
 
-  /// Pairs by edges: how much there is left to compute when it is done once a pair.
+  /// Pairs divided by edges: the work that remains if it is done once per pair.
   double srcPairRatio() const { return edges ? static_cast<double>(srcPairs) / static_cast<double>(edges) : 0; }
   double dstPairRatio() const { return edges ? static_cast<double>(dstPairs) / static_cast<double>(edges) : 0; }
 };

@@ -162,8 +162,8 @@ struct Relation {
 /// Everything small that the edges are drawn from.
 struct Plan {
   std::vector<int64_t> ntypePtr = {0};
-  std::vector<Ranks> ranks;              // one a node type
-  std::vector<Communities> communities;  // one a node type
+  std::vector<Ranks> ranks;              // one per node type
+  std::vector<Communities> communities;  // one per node type
   std::vector<Relation> edgeTypes;
 };
 

@@ -22,7 +22,7 @@ namespace hector::numerics {
 /// A graph as plain arrays, for formulas to loop over.
 struct PlainGraph {
   std::string name;
-  std::vector<int64_t> src, dst, etype;  // one an edge, sorted by type
+  std::vector<int64_t> src, dst, etype;  // one per edge, sorted by type
   std::vector<int64_t> ntypePtr;
   int64_t numRelations = 0;
 

@@ -3,7 +3,7 @@
 
 #small = #flow.graph<nodes = 4, edges = 10, srcPairs = 6, dstPairs = 5, relations = 3, nodeTypes = 2, uniform = 0>
 
-// Scores are read once, by edge; sums never leave the loop. [dst] is an index of 4 bytes an edge.
+// Scores are read once, by edge; sums never leave the loop. [dst] is an index of 4 bytes per edge.
 // CHECK-LABEL: groups of @softmax
 // CHECK-NEXT: group 0: forward, by_dst over edge
 // CHECK-NEXT:   flow.reduce %0: 10 rows, 10 operations, 96 bytes alone
@@ -26,7 +26,7 @@ func.func @softmax(%a: !flow.rows<edge, f32, device>) -> !flow.rows<edge, f32, d
 }
 
 // A product: the input by [src], the weights of relation after relation, no index for the sorted types. Its own rows,
-// read twice, count once; i1 takes a byte.
+// read twice, count once; i1 takes one byte.
 // CHECK-LABEL: groups of @gemm
 // CHECK-NEXT: group 0: forward, gemm over edge
 // CHECK-NEXT:   flow.linear %0: 10 rows, 640 operations,

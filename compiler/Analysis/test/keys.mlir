@@ -74,7 +74,7 @@ func.func @unions(%n: !flow.rows<node, f32, device>, %r: !flow.rows<etype, f32, 
   %0 = flow.mul %n[src], %r[etype] : <node, f32, device>, <etype, f32, device> -> <edge, f32, device>
   // expected-remark @below {{key {destination, etype}, fits dst_pair}}
   %1 = flow.mul %r[etype], %n[dst] : <etype, f32, device>, <node, f32, device> -> <edge, f32, device>
-  // Source and destination never unify, with or without a type.
+  // No domain holds source and destination, with or without a type.
   // expected-remark @below {{key {source, destination}, fits edge}}
   %2 = flow.mul %n[src], %n[dst] : <node, f32, device>, <node, f32, device> -> <edge, f32, device>
   // expected-remark @below {{key {source, destination, etype}, fits edge}}

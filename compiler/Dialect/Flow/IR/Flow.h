@@ -1,4 +1,4 @@
-/// The flow dialect: tables that know what their rows stand for, and the ops on them.
+/// The flow dialect: tables of rows with a domain, and the ops on them.
 #pragma once
 
 #include <mlir/Bytecode/BytecodeOpInterface.h>
@@ -24,7 +24,7 @@
 
 namespace hector::flow {
 
-/// Where `map` leads from `from`, or nothing where that domain has no such map.
+/// Where `map` leads from `from`, or nothing if that domain has no such map.
 ///
 ///   edge      src dst → node, src_pair, dst_pair, etype, src_ntype dst_ntype → ntype
 ///   src_pair  node, etype, ntype (of its node), src_ntype dst_ntype → ntype
@@ -34,17 +34,17 @@ namespace hector::flow {
 /// `self` leads from any domain to itself and `one` from any other domain to the single row.
 std::optional<Domain> mapTarget(Domain from, Map map);
 
-/// The map that goes first along `first` from `from`, then along `second`; nothing where there is none.
+/// The map that goes first along `first` from `from`, then along `second`; nothing if there is none.
 /// `compose(edge, dst_pair, node)` is `dst`.
 std::optional<Map> compose(Domain from, Map first, Map second);
 
-/// The row shape that element-wise operands of these shapes share, or nothing where they do not fit.
+/// The row shape that element-wise operands of these shapes share, or nothing if they do not fit.
 std::optional<llvm::SmallVector<int64_t>> commonShape(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b);
 
 /// The leading (batched) sizes that two contraction operands share: equal, or those of the side that has any.
 std::optional<llvm::SmallVector<int64_t>> commonLead(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b);
 
-/// "4x16xf32" or "f32": a row as messages and types spell it.
+/// "4x16xf32" or "f32": a row as messages and types write it.
 std::string formatRow(RowsType type);
 
 //===- How ops read and what loops have at hand ------------------------------------------------------------------===//

@@ -10,12 +10,52 @@ include "mlir/IR/OpBase.td"
 def Flow_Dialect : Dialect {
   let name = "flow";
   let cppNamespace = "::hector::flow";
-  let summary = "Relational graph layers as data flow between tables that know what their rows stand for.";
+  let summary = "Relational graph layers as data flow between tables.";
   let description = [{
-    Every value is a table: one row an edge, a node, a (node, relation) pair, a relation, a node type, or one row alone.
-    Two movements carry rows from domain to domain: `flow.spread` reads them along a map of the graph, `flow.reduce`
-    collects them. All other ops are dense: they work row by row in the domain of their result, and read each operand
-    through a map, written in brackets: `%x[src]` is the row of the edge's source.
+    A function in this dialect computes one layer. Every value is a table, and all ops are pure.
+
+    **Domains.** The domain of a table says what each row stands for.
+
+    | domain | one row per |
+    | --- | --- |
+    | `edge` | edge |
+    | `node` | node |
+    | `src_pair` | pair of a node and the type of at least one edge that starts at it |
+    | `dst_pair` | pair of a node and the type of at least one edge that ends at it |
+    | `etype` | edge type (relation) |
+    | `ntype` | node type |
+    | `one` | function: the table has a single row |
+
+    **Maps.** A map leads from each row of one domain to one row of another.
+
+    | map | from | to | leads to |
+    | --- | --- | --- | --- |
+    | `src`, `dst` | `edge` | `node` | the source or destination of the edge |
+    | `src_pair`, `dst_pair` | `edge` | `src_pair`, `dst_pair` | the source or destination with the type of the edge |
+    | `node` | `src_pair`, `dst_pair` | `node` | the node of the pair |
+    | `etype` | `edge`, `src_pair`, `dst_pair` | `etype` | the type of the edge or pair |
+    | `ntype` | `node`, `src_pair`, `dst_pair` | `ntype` | the type of the node |
+    | `src_ntype`, `dst_ntype` | `edge`, `src_pair`, `dst_pair`, `etype` | `ntype` | the node type at that end of the edge or relation |
+    | `one` | all but `one` | `one` | the single row |
+    | `self` | all | the same | the row itself; this map is not written |
+
+    **Syntax.** `!flow.rows<edge, 4x16xf32, device>` is a table with one row of 4 × 16 float32 numbers per edge, on the
+    device. Op signatures leave out `!flow.rows`. An operand is followed by its map in brackets:
+    ```mlir
+    %m = flow.linear %x[src], %w[etype] : <node, 64xf32, device>, <etype, 64x32xf32, device> -> <edge, 32xf32, device>
+    %h = flow.reduce sum %m via dst : <edge, 32xf32, device> -> <node, 32xf32, device>
+    ```
+    The result of `flow.linear` has one row per edge. Each edge reads the row of its source (`%x[src]`) and the weight
+    of its type (`%w[etype]`). `flow.reduce` then sums, for each node, the rows of the edges that end there.
+
+    **Dense ops** compute each row of the result from one row of each operand. All ops are dense except
+    `flow.constant`, the ops that move rows between domains, and `flow.weight_grad`. A dense op may read every operand
+    through a map. Its constraints are:
+    - (D1) there is one map per operand.
+    - (D2) map `i` leads from the result's domain to the domain of operand `i`.
+    - (D3) operands and result share one residency.
+
+    Labels such as (C1) below name the constraints that the verifier checks.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -59,7 +99,7 @@ def Flow_Map : I32EnumAttr<"Map", "how a row of one domain finds its row in anot
 def Flow_MapAttr : EnumAttr<Flow_Dialect, Flow_Map, "map"> {
   let assemblyFormat = "`<` $value `>`";
 }
-def Flow_MapArrayAttr : TypedArrayAttrBase<Flow_MapAttr, "one map an operand">;
+def Flow_MapArrayAttr : TypedArrayAttrBase<Flow_MapAttr, "one map per operand">;
 
 def Flow_Residency : I32EnumAttr<"Residency", "where a table lives", [
     I32EnumAttrCase<"Device", 0, "device">,
@@ -110,12 +150,13 @@ def Flow_PhaseAttr : EnumAttr<Flow_Dialect, Flow_Phase, "phase"> {
 
 def Flow_GraphAttr : AttrDef<Flow_Dialect, "Graph"> {
   let mnemonic = "graph";
-  let summary = "The numbers of a graph that choices between plans rest on.";
+  let summary = "The statistics of a graph that passes use to choose a plan.";
   let description = [{
-    Written on a function as `flow.graph`. It says how many rows each domain has and how often rows are read: entry `k`
-    of `sourceReads` is the number of nodes with 2^(k-1) to 2^k - 1 outgoing edges (entry 0: none), `destinationReads`
-    the same for incoming edges, `srcPairReads` and `dstPairReads` for the edges of a pair. `uniform` is 1 where every
-    relation joins one node type to one node type. Results never depend on it; which of two equal plans is taken does.
+    Functions carry it as `flow.graph`. It holds the number of rows of each domain and how often rows are read. Entry
+    `k` of `sourceReads` is the number of nodes with 2^(k-1) to 2^k - 1 outgoing edges (entry 0: none).
+    `destinationReads` is the same for incoming edges, `srcPairReads` and `dstPairReads` for the edges of a pair.
+    `uniform` is 1 if every relation joins one node type to one node type. The attribute influences which plan is
+    chosen, never the results.
     - (C1) no number is negative.
     ```mlir
     func.func @f() attributes {flow.graph = #flow.graph<nodes = 6, edges = 9, srcPairs = 7, dstPairs = 8,
@@ -134,10 +175,10 @@ def Flow_GraphAttr : AttrDef<Flow_Dialect, "Graph"> {
 
 def Flow_MachineAttr : AttrDef<Flow_Dialect, "Machine"> {
   let mnemonic = "machine";
-  let summary = "The numbers of a machine that choices between plans rest on.";
+  let summary = "The properties of a machine that passes use to choose a plan.";
   let description = [{
-    Written on a function as `flow.machine`: how many bytes its largest cache holds, and how many operations take as
-    long as moving a byte. Results never depend on it.
+    Functions carry it as `flow.machine`. `cacheBytes` is the size of the largest cache. `operationsPerByte` is the
+    number of operations that take as long as moving one byte. The attribute never influences the results.
     - (C1) both are at least 1.
     ```mlir
     func.func @f() attributes {flow.machine = #flow.machine<cacheBytes = 33554432, operationsPerByte = 8>}
@@ -153,10 +194,10 @@ class Flow_Type<string name, string typeMnemonic> : TypeDef<Flow_Dialect, name> 
 }
 
 def Flow_Rows : Flow_Type<"Rows", "rows"> {
-  let summary = "A table: one row of a fixed shape for each member of a domain.";
+  let summary = "A table: one row of a fixed shape per element of a domain.";
   let description = [{
-    `!flow.rows<edge, 4x16xf32, device>` has one row of 4 × 16 float32 numbers an edge and lives on the device.
-    A row without sizes is one number: `!flow.rows<etype, f32, device>`. How many rows there are is the graph's affair.
+    `!flow.rows<edge, 4x16xf32, device>` has one row of 4 × 16 float32 numbers per edge and lives on the device.
+    A row without sizes is a single number: `!flow.rows<etype, f32, device>`. The graph determines the number of rows.
     - (C1) every size is at least 1.
     - (C2) elements are f64, f32, f16, bf16, i1 for truth values, or index for the numbers of rows.
   }];
@@ -170,7 +211,7 @@ def Flow_Rows : Flow_Type<"Rows", "rows"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     int64_t getRank() const { return static_cast<int64_t>(getShape().size()); }
-    /// Numbers in a row.
+    /// How many numbers a row holds.
     int64_t getRowSize() const;
     bool isBool() const { return getElementType().isInteger(1); }
     bool isFloat() const { return ::mlir::isa<::mlir::FloatType>(getElementType()); }

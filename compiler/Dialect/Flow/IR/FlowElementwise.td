@@ -1,5 +1,15 @@
 // Element-wise arithmetic. Operands have equal rank, or are scalars; axes of size 1 and scalars are repeated.
 
+def Flow_ElementwiseOps : OpDocGroup {
+  let summary = "Element-wise";
+  let description = [{
+    These ops work on each number of a row separately. `a` and `b` stand for the operands. Operands have the same rank,
+    or are scalars. Scalars and axes of size 1 are repeated.
+  }];
+}
+
+let opDocGroup = Flow_ElementwiseOps in {
+
 class Flow_UnaryOp<string mnemonic, string formula, list<Trait> traits = []> : Flow_DenseOp<mnemonic, traits> {
   let summary = formula;
   let arguments = (ins Flow_Rows:$input, Flow_MapArrayAttr:$maps);
@@ -24,7 +34,7 @@ class Flow_CompareOp<string mnemonic, string formula> : Flow_DenseOp<mnemonic> {
   let summary = formula;
   let arguments = (ins Flow_Rows:$lhs, Flow_Rows:$rhs, Flow_MapArrayAttr:$maps);
   let description = [{
-    Element-wise; scalars and axes of size 1 are repeated. NaN compares false.
+    Compares element by element; scalars and axes of size 1 are repeated. Comparisons with NaN are false.
     - (C1) the result's row shape is the common shape of the operands'.
     - (C2) the operands have one element type, the result i1.
   }];
@@ -40,43 +50,43 @@ class Flow_LogicalOp<string mnemonic, string formula> : Flow_DenseOp<mnemonic> {
   }];
 }
 
-def Flow_AddOp : Flow_BinaryOp<"add", "a + b">;
-def Flow_SubOp : Flow_BinaryOp<"sub", "a - b">;
-def Flow_MulOp : Flow_BinaryOp<"mul", "a · b, element by element">;
-def Flow_DivOp : Flow_BinaryOp<"div", "a / b">;
-def Flow_PowOp : Flow_BinaryOp<"pow", "a to the power b">;
-def Flow_MaxOp : Flow_BinaryOp<"max", "The larger of a and b; on a tie a takes the gradient.">;
-def Flow_MinOp : Flow_BinaryOp<"min", "The smaller of a and b; on a tie a takes the gradient.">;
+def Flow_AddOp : Flow_BinaryOp<"add", "Computes `a + b`.">;
+def Flow_SubOp : Flow_BinaryOp<"sub", "Computes `a - b`.">;
+def Flow_MulOp : Flow_BinaryOp<"mul", "Computes `a * b`.">;
+def Flow_DivOp : Flow_BinaryOp<"div", "Computes `a / b`.">;
+def Flow_PowOp : Flow_BinaryOp<"pow", "Raises `a` to the power `b`.">;
+def Flow_MaxOp : Flow_BinaryOp<"max", "Computes the larger of `a` and `b`; on a tie `a` receives the gradient.">;
+def Flow_MinOp : Flow_BinaryOp<"min", "Computes the smaller of `a` and `b`; on a tie `a` receives the gradient.">;
 
-def Flow_LessOp : Flow_CompareOp<"less", "a < b">;
-def Flow_LessEqualOp : Flow_CompareOp<"less_equal", "a ≤ b">;
-def Flow_EqualOp : Flow_CompareOp<"equal", "a = b">;
+def Flow_LessOp : Flow_CompareOp<"less", "Compares `a < b`.">;
+def Flow_LessEqualOp : Flow_CompareOp<"less_equal", "Compares `a <= b`.">;
+def Flow_EqualOp : Flow_CompareOp<"equal", "Compares `a == b`.">;
 
-def Flow_AndOp : Flow_LogicalOp<"and", "a and b">;
-def Flow_OrOp : Flow_LogicalOp<"or", "a or b">;
+def Flow_AndOp : Flow_LogicalOp<"and", "Computes the logical and of `a` and `b`.">;
+def Flow_OrOp : Flow_LogicalOp<"or", "Computes the logical or of `a` and `b`.">;
 
-def Flow_NegOp : Flow_UnaryOp<"neg", "-a"> { let hasFolder = 1; }
-def Flow_AbsOp : Flow_UnaryOp<"abs", "|a|">;
-def Flow_SignOp : Flow_UnaryOp<"sign", "-1, 0 or 1, as a is below, at or above 0">;
-def Flow_FloorOp : Flow_UnaryOp<"floor", "The largest integer not above a">;
-def Flow_ExpOp : Flow_UnaryOp<"exp", "e to the power a">;
-def Flow_LogOp : Flow_UnaryOp<"log", "The natural logarithm of a">;
-def Flow_SqrtOp : Flow_UnaryOp<"sqrt", "The square root of a">;
-def Flow_RsqrtOp : Flow_UnaryOp<"rsqrt", "1 / √a">;
-def Flow_SinOp : Flow_UnaryOp<"sin", "sin a">;
-def Flow_CosOp : Flow_UnaryOp<"cos", "cos a">;
-def Flow_TanhOp : Flow_UnaryOp<"tanh", "tanh a">;
-def Flow_SigmoidOp : Flow_UnaryOp<"sigmoid", "1 / (1 + exp(-a))">;
-def Flow_SoftplusOp : Flow_UnaryOp<"softplus", "log(1 + exp a), without overflow">;
-def Flow_ErfOp : Flow_UnaryOp<"erf", "The error function of a">;
-def Flow_ReluOp : Flow_UnaryOp<"relu", "max(a, 0); the gradient at 0 is 0">;
+def Flow_NegOp : Flow_UnaryOp<"neg", "Negates `a`."> { let hasFolder = 1; }
+def Flow_AbsOp : Flow_UnaryOp<"abs", "Computes the absolute value of `a`.">;
+def Flow_SignOp : Flow_UnaryOp<"sign", "Computes the sign of `a`: -1, 0 or 1.">;
+def Flow_FloorOp : Flow_UnaryOp<"floor", "Rounds `a` down to an integer.">;
+def Flow_ExpOp : Flow_UnaryOp<"exp", "Computes the exponential of `a`.">;
+def Flow_LogOp : Flow_UnaryOp<"log", "Computes the natural logarithm of `a`.">;
+def Flow_SqrtOp : Flow_UnaryOp<"sqrt", "Computes the square root of `a`.">;
+def Flow_RsqrtOp : Flow_UnaryOp<"rsqrt", "Computes `1 / sqrt(a)`.">;
+def Flow_SinOp : Flow_UnaryOp<"sin", "Computes the sine of `a`.">;
+def Flow_CosOp : Flow_UnaryOp<"cos", "Computes the cosine of `a`.">;
+def Flow_TanhOp : Flow_UnaryOp<"tanh", "Computes the hyperbolic tangent of `a`.">;
+def Flow_SigmoidOp : Flow_UnaryOp<"sigmoid", "Computes `1 / (1 + exp(-a))`.">;
+def Flow_SoftplusOp : Flow_UnaryOp<"softplus", "Computes `log(1 + exp(a))` without overflow.">;
+def Flow_ErfOp : Flow_UnaryOp<"erf", "Computes the error function of `a`.">;
+def Flow_ReluOp : Flow_UnaryOp<"relu", "Computes `max(a, 0)`; the gradient at 0 is 0.">;
 
-def Flow_LeakyReluOp : Flow_UnaryOp<"leaky_relu", "a where a > 0, slope · a elsewhere"> {
+def Flow_LeakyReluOp : Flow_UnaryOp<"leaky_relu", "Computes `a` where `a > 0`, and `slope * a` elsewhere."> {
   let arguments = (ins Flow_Rows:$input, Flow_MapArrayAttr:$maps, F64Attr:$slope);
 }
 
 def Flow_NotOp : Flow_DenseOp<"not"> {
-  let summary = "not a";
+  let summary = "Computes the logical negation of `a`.";
   let description = [{
     Element-wise on truth values.
     - (C1) result and operand have the same row shape and are i1.
@@ -86,7 +96,7 @@ def Flow_NotOp : Flow_DenseOp<"not"> {
 }
 
 def Flow_CastOp : Flow_DenseOp<"cast"> {
-  let summary = "1 where a is true, 0 elsewhere; or a float in another precision.";
+  let summary = "Converts truth values to 1 and 0, or numbers to another precision.";
   let description = [{
     - (C1) result and operand have the same row shape; the result is not i1.
   }];
@@ -106,11 +116,12 @@ def Flow_IsRowOp : Flow_DenseOp<"is_row"> {
 }
 
 def Flow_SelectOp : Flow_DenseOp<"select"> {
-  let summary = "a where the condition holds, b elsewhere.";
+  let summary = "Chooses `then` where the condition holds, and `otherwise` elsewhere.";
   let description = [{
-    Element-wise; scalars and axes of size 1 are repeated. What is not chosen has no influence, whatever inf or NaN it holds.
+    Element-wise; scalars and axes of size 1 are repeated. A value that is not
+    chosen has no influence, even if it is inf or NaN.
     - (C1) the result's row shape is the common shape of the operands'.
-    - (C2) the condition is i1; a, b and the result have one element type.
+    - (C2) the condition is i1; `then`, `otherwise` and the result have one element type.
     ```mlir
     %y = flow.select %c, %a, %zero[one] : <edge, i1, device>, <edge, 4xf32, device>, <one, f32, device> -> <edge, 4xf32, device>
     ```
@@ -119,10 +130,10 @@ def Flow_SelectOp : Flow_DenseOp<"select"> {
   let hasFolder = 1;
 }
 
-def Flow_ChainOp : Flow_BinaryOp<"chain", "grad · factor, but 0 where grad is 0, whatever the factor holds."> {
+def Flow_ChainOp : Flow_BinaryOp<"chain", "Computes `a * b`, but 0 wherever `a` is 0, even if `b` is inf or NaN."> {
   let description = [{
-    The product of the chain rule. A row that nothing reads has gradient 0, and its values may be inf or NaN: they must
-    not reach the gradients of what the row was computed from.
+    The product of the chain rule: `a` is the gradient, `b` the factor. A row that nothing reads has gradient 0, but its
+    values may be inf or NaN. They must not reach the gradients of the values that the row was computed from.
     - (C1) the result's row shape is the common shape of the operands'.
     - (C2) all have one element type, not i1.
     ```mlir
@@ -130,3 +141,5 @@ def Flow_ChainOp : Flow_BinaryOp<"chain", "grad · factor, but 0 where grad is 0
     ```
   }];
 }
+
+}  // let opDocGroup

@@ -1,4 +1,4 @@
-/// Folds and canonical forms: what is always simpler, whatever the graph.
+/// Folds and canonical forms: rewrites that are simpler on every graph.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
 
@@ -27,7 +27,7 @@ static OpFoldResult asIs(DenseOp op, unsigned i) {
 /// `compute(a, b)` if both operands are constants; the result is then a constant too.
 template <class Compute> static OpFoldResult foldConstants(DenseOp op, ArrayRef<Attribute> operands, Compute compute) {
   auto a = number(operands[0]), b = number(operands[1]);
-  // Narrow types would round twice; the interpreter folds only what a constant of that type says exactly.
+  // Narrow types would round twice, so only results that a constant of that type holds exactly are folded.
   if (!a || !b || op.getResultRows().getDomain() != Domain::One || !op.getResultRows().getElementType().isF64())
     return {};
   return FloatAttr::get(Float64Type::get(op->getContext()), compute(*a, *b));
@@ -250,7 +250,7 @@ template <class Op, class Opposite> struct AbsorbNegation : OpRewritePattern<Op>
   }
 };
 
-/// `linear(x, transpose(W))` reads W the other way round instead of turning it.
+/// `linear(x, transpose(W))` becomes a `linear` with `transposed`, or without if it had it.
 struct AbsorbTranspose : OpRewritePattern<LinearOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -278,8 +278,8 @@ struct AbsorbTranspose : OpRewritePattern<LinearOp> {
   }
 };
 
-/// A sum along the last axis of `a · b` that nothing else reads is their dot product, and guarded where the product
-/// is a `chain`: no row of products is made. Both have the whole row, or one the last axis only.
+/// A sum along the last axis of `a · b` that nothing else reads is their dot product, guarded if the product is a
+/// `chain`: no row of products is made. Both have the whole row, or one the last axis only.
 struct SumOfProducts : OpRewritePattern<RowReduceOp> {
   using OpRewritePattern::OpRewritePattern;
 

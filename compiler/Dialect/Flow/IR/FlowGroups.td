@@ -1,5 +1,15 @@
 // Fusion groups as ops: which loop computes what, with everything that code generation needs on the op's face.
 
+def Flow_GroupOps : OpDocGroup {
+  let summary = "Group";
+  let description = [{
+    The last pass on flow, `flow-form-groups`, turns the ops of a function into loops. Everything that code generation
+    needs to know about a loop is part of its `flow.group`: code is generated from one group at a time.
+  }];
+}
+
+let opDocGroup = Flow_GroupOps in {
+
 def Flow_GroupOp : Flow_Op<"group", [IsolatedFromAbove, SingleBlock]> {
   let summary = "One loop: ops whose values stay in registers, with what the loop reads and writes on its face.";
   let description = [{
@@ -100,4 +110,6 @@ def Flow_YieldOp : Flow_Op<"yield", [Terminator, ReturnLike, ParentOneOf<["Group
   let arguments = (ins Variadic<Flow_Rows>:$values);
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+}
+
 }

@@ -7,7 +7,7 @@ def Flow_DenseOpInterface : OpInterface<"DenseOp"> {
   let cppNamespace = "::hector::flow";
   let description = [{
     An op that works row by row in the domain of its one result and reads operand `i` through map `i`.
-    - (D1) there is one map an operand.
+    - (D1) there is one map per operand.
     - (D2) map `i` leads from the result's domain to the domain of operand `i`.
     - (D3) operands and result share one residency.
   }];

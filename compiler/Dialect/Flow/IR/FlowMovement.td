@@ -1,9 +1,19 @@
 // Constants, and the two movements between domains.
 
-def Flow_ConstantOp : Flow_Op<"constant", [ConstantLike]> {
-  let summary = "One number, the same for every row that reads it.";
+def Flow_MovementOps : OpDocGroup {
+  let summary = "Movement";
   let description = [{
-    - (C1) the result is one scalar row: `<one, dtype, residency>`.
+    These ops connect domains. `flow.spread` and `flow.reduce` are dual: the gradient of a spread is a sum along the
+    same map, and the gradient of a sum is a read along the same map.
+  }];
+}
+
+let opDocGroup = Flow_MovementOps in {
+
+def Flow_ConstantOp : Flow_Op<"constant", [ConstantLike]> {
+  let summary = "Provides one number that every row can read.";
+  let description = [{
+    - (C1) the result is a single scalar row: `<one, dtype, residency>`.
     ```mlir
     %half = flow.constant 5.000000e-01 : <one, f32, device>
     ```
@@ -18,7 +28,7 @@ def Flow_ConstantOp : Flow_Op<"constant", [ConstantLike]> {
 def Flow_SpreadOp : Flow_Op<"spread"> {
   let summary = "Reads rows along a map: row `i` of the result is row `via(i)` of the operand.";
   let description = [{
-    Dense ops read through maps by themselves; a spread is left where a table must exist in the finer domain:
+    Dense ops can read through maps themselves. A spread is needed only where the table must exist in the finer domain:
     as a result of the model or as the operand of a `flow.reduce`.
     - (C1) `via` leads from the result's domain to the operand's.
     - (C2) operand and result have the same row shape, element type and residency.
@@ -34,14 +44,14 @@ def Flow_SpreadOp : Flow_Op<"spread"> {
 }
 
 def Flow_ReduceOp : Flow_Op<"reduce"> {
-  let summary = "Collects rows along a map: row `j` of the result combines all rows `i` with `via(i) = j`.";
+  let summary = "Combines rows along a map: row `j` of the result combines all rows `i` with `via(i) = j`.";
   let description = [{
-    A row that nothing maps to is 0 for every kind. With `init`, row `j` of `init` takes part as if it came first, and
-    is the result where nothing maps to `j`. Rows are combined in increasing order; on ties of `max` and `min` the first
-    row takes the gradient.
+    `kind` is `sum`, `mean`, `max` or `min`. For every kind, a row that nothing maps to is 0. With `init`, row `j` of
+    `init` takes part as if it came first. It is the result if nothing maps to `j`. Rows are combined in increasing
+    order. If several rows tie for `max` or `min`, the first one receives the gradient.
     - (C1) `via` leads from the operand's domain to the result's, and is not `self`.
     - (C2) operand, `init` and result have the same row shape, element type and residency, and are not i1.
-    - (C3) `init` goes with `max` and `min` only; a sum adds its start with `flow.add`.
+    - (C3) `init` is allowed for `max` and `min` only; a sum adds its start with `flow.add`.
     ```mlir
     %sum = flow.reduce sum %att via dst : <edge, 4xf32, device> -> <node, 4xf32, device>
     ```
@@ -76,3 +86,5 @@ def Flow_FirstIndexOp : Flow_Op<"first_index"> {
   }];
   let hasVerifier = 1;
 }
+
+}  // let opDocGroup

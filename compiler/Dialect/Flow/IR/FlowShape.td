@@ -1,7 +1,16 @@
 // Ops that look inside a row: sums along an axis and changes of shape.
 
+def Flow_ShapeOps : OpDocGroup {
+  let summary = "Shape";
+  let description = [{
+    These ops change the shape of a row, or combine the numbers of a row along an axis.
+  }];
+}
+
+let opDocGroup = Flow_ShapeOps in {
+
 def Flow_RowReduceOp : Flow_DenseOp<"row_reduce"> {
-  let summary = "Combines the numbers of a row along one axis, which disappears.";
+  let summary = "Combines the numbers of a row along one axis and removes the axis.";
   let description = [{
     - (C1) `axis` is an axis of the operand.
     - (C2) the result's row shape is the operand's without that axis.
@@ -27,9 +36,9 @@ def Flow_ExpandOp : Flow_DenseOp<"expand"> {
 }
 
 def Flow_ReshapeOp : Flow_DenseOp<"reshape"> {
-  let summary = "Gives the same numbers, in the same order, another row shape.";
+  let summary = "Changes the shape of a row and keeps the order of its numbers.";
   let description = [{
-    - (C1) operand and result have as many numbers a row.
+    - (C1) operand and result have the same number of elements per row.
     - (C2) operand and result have one element type.
     ```mlir
     %h = flow.reshape %y : <node, 64xf32, device> -> <node, 4x16xf32, device>
@@ -54,10 +63,10 @@ def Flow_TransposeOp : Flow_DenseOp<"transpose"> {
 }
 
 def Flow_SliceOp : Flow_DenseOp<"slice"> {
-  let summary = "The part of a row from `offset` on along one axis.";
+  let summary = "Takes the part of a row that starts at `offset` along one axis.";
   let description = [{
     - (C1) `axis` is an axis of the operand.
-    - (C2) the part, whose size is the result's, lies within the operand.
+    - (C2) the part has the size of the result and lies within the operand.
     - (C3) the other sizes and the element types are equal.
     ```mlir
     %q = flow.slice %qkv {axis = 0 : i64, offset = 0 : i64} : <node, 96xf32, device> -> <node, 32xf32, device>
@@ -68,7 +77,7 @@ def Flow_SliceOp : Flow_DenseOp<"slice"> {
 }
 
 def Flow_ConcatOp : Flow_DenseOp<"concat"> {
-  let summary = "Puts rows side by side along one axis.";
+  let summary = "Concatenates rows along one axis.";
   let description = [{
     - (C1) there is at least one operand, and `axis` is an axis of each.
     - (C2) the sizes along `axis` add up to the result's; the other sizes and the element types are equal.
@@ -81,7 +90,7 @@ def Flow_ConcatOp : Flow_DenseOp<"concat"> {
 }
 
 def Flow_RowFirstMatchOp : Flow_DenseOp<"row_first_match"> {
-  let summary = "Marks, along one axis of a row, the first number that equals the row's maximum or minimum.";
+  let summary = "Marks the first number along one axis that equals the maximum or minimum along that axis.";
   let description = [{
     The counterpart of `flow.first_index` inside a row, for gradients of `flow.row_reduce` by max and min.
     - (C1) `axis` is an axis of `input`, and `reduced` has the shape of `input` without it.
@@ -92,3 +101,5 @@ def Flow_RowFirstMatchOp : Flow_DenseOp<"row_first_match"> {
   }];
   let arguments = (ins Flow_Rows:$input, Flow_Rows:$reduced, Flow_MapArrayAttr:$maps, I64Attr:$axis);
 }
+
+}  // let opDocGroup

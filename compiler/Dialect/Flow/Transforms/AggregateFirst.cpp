@@ -1,16 +1,16 @@
-/// Sums rows first and multiplies after: a sum of products becomes a product of sums, which are fewer.
+/// Sums rows before it multiplies them: a sum of products becomes a product of sums, and there are fewer sums.
 ///
 /// A sum from a fine domain F to T is cut at a middle domain M, F → M → T, from which the weights can be read:
 ///
 ///   Σ_{F→T} α · (x W)  =  Σ_{M→T} (Σ_{F→M} α · x) W
 ///
-/// `push` builds Σ_{F→M} factors · y from the outside in. Factors are collected on the way (they are what the sum is
-/// weighed by), sums part in two, a linear op stays outside of the sum of its input, and what M can read is multiplied
-/// by the sum of the factors alone. On three edges into one node, all of one type,
+/// `push` builds Σ_{F→M} factors · y from the outside in. It collects factors on the way (the weights of the sum),
+/// splits sums in two, and keeps a linear op outside of the sum of its input. A value that M can read is multiplied by
+/// the sum of the factors. For three edges into one node, all of one type:
 ///
 ///   α₁(x₁W + b) + α₂(x₂W + b) + α₃(x₃W + b)  =  (α₁x₁ + α₂x₂ + α₃x₃) W + (α₁ + α₂ + α₃) b
 ///
-/// Each way to cut is built, counted, and taken away again unless it is the best.
+/// Each way to cut is built, counted, and removed again unless it is the best.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
@@ -32,7 +32,7 @@ using llvm::SmallVector;
 using mlir::Operation;
 using mlir::Value;
 
-/// What the terms of a sum are multiplied by, and how zeros are kept from what the other side holds.
+/// A factor of the terms of a sum, and how zeros are protected from inf and NaN on the other side.
 struct Factor {
   enum Kind { Times, Over, ChainOfTerm, ChainOfFactor };  // t · f, t / f, chain(t, f), chain(f, t)
   Kind kind;
@@ -46,7 +46,7 @@ struct Cut {
   unsigned depth = 0;    // how many linear ops stay outside of the sum, one inside the other
   unsigned operand = 0;  // of a weight_grad: the operand that is summed first
   double now = 0, then = 0;
-  bool isKept = false;  // another op reads a product that was to vanish
+  bool isKept = false;  // another op reads a product that should disappear
 };
 
 /// Linear ops inside of each other, and ops looked at in one cut: ops that read one another twice make 2^n paths.
@@ -98,7 +98,7 @@ public:
   Aggregator(mlir::func::FuncOp function, const RowCounts &rows)
       : RowBuilder(function.getContext()), body(function.getBody().front()), rows(rows) {}
 
-  /// Whether the op was replaced. It, and what nothing else reads, is then in `erased`.
+  /// Whether the op was replaced. The op, and ops that nothing else reads, are then in `erased`.
   bool visit(Operation *op);
 
   llvm::DenseSet<Operation *> erased;
@@ -151,7 +151,7 @@ private:
   Read ones();
   Read isFed();
   bool mayHaveEmptyRows() const;
-  /// `a`, rows of the middle, as 0 where no fine row leads: values and gradients there belong to no sum.
+  /// `a`, rows of the middle, but 0 in rows that no fine row leads to: values and gradients there belong to no sum.
   Read withoutEmptyRows(Read a);
 
   mlir::Block &body;
@@ -177,7 +177,7 @@ std::optional<Read> Aggregator::fromMiddle(Read y) const {
   return map ? std::optional(Read{y.table, *map}) : std::nullopt;
 }
 
-/// The same numbers in another row shape, made where the table lives and not once a reader.
+/// The same numbers in another row shape, computed in the domain of the table and not once per reader.
 Read Aggregator::view(Read a, ArrayRef<int64_t> shape) {
   if (a.shape() == shape)
     return a;
@@ -199,7 +199,7 @@ Read Aggregator::toShape(Read a, ArrayRef<int64_t> shape) {
   return {repeated.table, a.map};
 }
 
-/// 1 / a, made where the table lives.
+/// 1 / a, computed in the domain of the table.
 Read Aggregator::reciprocal(Read a) {
   Domain here = std::exchange(at, a.type().getDomain());
   Read inverse = binary<DivOp>(constant(1.0), {a.table});
@@ -283,7 +283,7 @@ bool Aggregator::mayHaveEmptyRows() const {
   return !(fine == Domain::Edge && (toMiddle == Map::SrcPair || toMiddle == Map::DstPair));
 }
 
-/// Whether a row of the middle has rows that lead to it.
+/// Whether any fine row leads to a row of the middle.
 Read Aggregator::isFed() {
   Read one = ones();
   at = fine;
@@ -307,7 +307,7 @@ Read Aggregator::withoutEmptyRows(Read a) {
 
 //===- Pushing a sum inwards -------------------------------------------------------------------------------------===//
 
-/// Σ factors · y, summed here: nothing beneath `y` is worth more.
+/// Σ factors · y, summed here, because there is nothing to gain beneath `y`.
 Read Aggregator::sum(Read y, const Factors &factors) {
   at = fine;
   Value total = reduce(kind, applyFine(y, factors), toMiddle);
@@ -348,7 +348,7 @@ Read Aggregator::pushOrSum(Read y, const Factors &factors, unsigned depth) {
   return there ? *there : sum(y, factors);
 }
 
-/// Σ factors · y as rows of the middle, or nothing where all that could be done is to sum `y` as it is.
+/// Σ factors · y as rows of the middle, or nothing if it is only possible to sum `y` as it is.
 std::optional<Read> Aggregator::push(Read y, Factors factors, unsigned depth) {
   y = throughSpreads(fine, y);
   if (auto there = fromMiddle(y))
@@ -374,7 +374,7 @@ std::optional<Read> Aggregator::push(Read y, Factors factors, unsigned depth) {
         at = middle;
         return unary<NegOp>(*there);
       })
-      // Readers repeat what is narrower than they expect.
+      // Readers repeat rows that are narrower than they expect.
       .Case<ExpandOp>([&](auto) { return push(operands[0], factors, depth); })
       .Case<ReshapeOp>([&](auto) { return pushReshape(operands[0], y.shape(), factors, depth); })
       .Case<RowReduceOp>([&](RowReduceOp reduce) { return pushRowReduce(reduce, operands[0], factors, depth); })
@@ -385,7 +385,7 @@ std::optional<Read> Aggregator::push(Read y, Factors factors, unsigned depth) {
       .Default([](Operation *) -> Result { return std::nullopt; });
 }
 
-/// One side is a factor, the other is looked into: the one with a linear op beneath, or else the wider one.
+/// One side is a factor. The sum moves into the other side: the one with a linear op beneath, or else the wider one.
 std::optional<Read> Aggregator::pushProduct(Operation *op, Read a, Read b, const Factors &factors, unsigned depth) {
   std::optional<Read> found;
   SmallVector<std::pair<Read, Factor>> choices;
@@ -437,7 +437,7 @@ bool isNarrow(const Read &factor) {
   return factor.shape().empty() || factor.shape().back() == 1;
 }
 
-/// Σ factors · (x w) = (Σ factors · x) w. A factor for each head widens x to one row a head.
+/// Σ factors · (x w) = (Σ factors · x) w. If there is one factor per head, x becomes one row per head.
 std::optional<Read> Aggregator::pushLinear(LinearOp op, Read x, Read w, ArrayRef<int64_t> shape, const Factors &factors,
                                            unsigned depth) {
   auto weights = fromMiddle(w);
@@ -449,7 +449,7 @@ std::optional<Read> Aggregator::pushLinear(LinearOp op, Read x, Read w, ArrayRef
   bool isGuarded = op.getGuarded();
   bool isSmallerAfter = shape.back() <= x.shape().back();
   for (const Factor &factor : factors) {
-    // Heads that only the factor has cannot be given to weights that have heads themselves.
+    // If only the factor has these heads, they cannot be added to weights that have heads themselves.
     bool isNarrowHere =
         isNarrow(factor.read) && (w.shape().size() == 2 || ArrayRef<int64_t>(shapeWith(shape, {factor})) == shape);
     bool isReadable = fromMiddle(factor.read).has_value();
@@ -481,7 +481,7 @@ std::optional<Read> Aggregator::pushLinear(LinearOp op, Read x, Read w, ArrayRef
   return product;
 }
 
-/// The shape of `z` changes to `shape`; factors fit the new shape and must be told for the old one.
+/// The shape of `z` changes to `shape`. Factors fit the new shape and must be converted to the old one.
 std::optional<Read> Aggregator::pushReshape(Read z, ArrayRef<int64_t> shape, const Factors &factors, unsigned depth) {
   // Axes of size 1 in front: factors find the axes that they repeat along by counting from the last.
   if (z.shape().size() < shape.size() && ArrayRef<int64_t>(padded(z.shape(), shape.size())) == shape)
@@ -508,7 +508,7 @@ std::optional<Read> Aggregator::pushReshape(Read z, ArrayRef<int64_t> shape, con
     auto there = push(z, before, depth);
     return there ? std::optional(view(toShape(*there, shapeWith(z.shape(), before)), shape)) : std::nullopt;
   }
-  // Heads are usually cut out of a product of all of them: x · W[i, heads · d], and the factors belong to heads.
+  // Usually one product computes all heads, x · W[i, heads · d], and there is one factor per head.
   auto op = z.table.getDefiningOp<DenseOp>();
   if (!op)
     return std::nullopt;
@@ -525,7 +525,7 @@ std::optional<Read> Aggregator::pushReshape(Read z, ArrayRef<int64_t> shape, con
       obstacle = "heads are cut out of a product that has heads already";
       return std::nullopt;
     }
-    // W[i, heads · d] as W[heads, i, d]; a transposed one has its heads in front already.
+    // W[i, heads · d] as W[heads, i, d]; a transposed W has its heads in front already.
     SmallVector<int64_t> cut, lead(shape.drop_back());
     int64_t inner = x.shape()[0], width = shape.back();
     if (product.getTransposed()) {
@@ -649,13 +649,13 @@ void Aggregator::start(Operation *site, Domain from, const Cut &cut, ReduceKind 
   numVisits = 0;
 }
 
-/// The reduction's result by this cut, or nothing where no linear op would stay outside.
+/// The reduction's result by this cut, or nothing if no linear op would stay outside.
 Value Aggregator::buildReduce(ReduceOp op, const Cut &cut) {
   Map rest = *factor(op.getRows().getType().getDomain(), cut.toMiddle, op.getVia(), rows.isUniform());
-  // A mean by way of a middle is a sum divided at its end.
+  // A mean through a middle domain is a sum that is divided at the end.
   bool dividesAfter = op.getKind() == ReduceKind::Mean && rest != Map::Self;
   if (dividesAfter && op.getResult().getType().getElementType().getIntOrFloatBitWidth() < 32)
-    return {};  // the sum or the count may be more than such numbers hold
+    return {};  // the sum or the count may exceed the range of the type
   start(op, op.getRows().getType().getDomain(), cut, dividesAfter ? ReduceKind::Sum : op.getKind());
   auto there = push({op.getRows()}, {}, cut.depth);
   if (!there || pushed.empty())
@@ -719,7 +719,7 @@ Value Aggregator::buildWeightGrad(WeightGradOp op, const Cut &cut) {
   auto kept = part(operands[1 - summed]);
   if (!kept)
     return {};
-  // A row without gradient contributes nothing, whatever the input holds: the guard is on the gradient's side.
+  // A row without gradient contributes nothing, even if the input is inf or NaN: the guard is on the gradient's side.
   Factors factors;
   at = fine;
   for (const Factor &factor : kept->factors) {
@@ -736,7 +736,8 @@ Value Aggregator::buildWeightGrad(WeightGradOp op, const Cut &cut) {
   Read &grad = summed == 0 ? other : total;
   grad = withoutEmptyRows(grad);
   Read &input = summed == 0 ? total : other;
-  // Where the gradient itself is the factor, zeros are now in the sum: the guard goes there, and the matrix is turned.
+  // If the gradient itself is the factor, the sum now holds the zeros: the guard moves there, and the matrix is
+  // transposed.
   bool isTurned = summed == 0 && llvm::any_of(kept->factors, [](const Factor &factor) {
                     return factor.kind == Factor::ChainOfFactor;
                   });
@@ -748,7 +749,7 @@ Value Aggregator::buildWeightGrad(WeightGradOp op, const Cut &cut) {
 
 //===- Trying and choosing ---------------------------------------------------------------------------------------===//
 
-/// The maps to all domains by way of which `via` leads.
+/// The maps to all domains through which `via` leads.
 SmallVector<Map> Aggregator::mapsToMiddle(Domain from, Map via) const {
   SmallVector<Map> maps;
   for (unsigned i = 0; i <= getMaxEnumValForMap(); ++i) {
@@ -778,7 +779,7 @@ void Aggregator::eraseUnused(Operation *before, Operation *site, Value root) {
       op->erase();
 }
 
-/// Reads what an earlier op computes already from there.
+/// Replaces an op by an earlier op that computes the same.
 void Aggregator::shareEqual(Operation *before, Operation *site, Value &root) {
   for (Operation *op : freshOps(before, site)) {
     SmallVector<Operation *> others;
@@ -810,7 +811,7 @@ llvm::SmallSetVector<Operation *, 8> Aggregator::vanishing(Operation *site) cons
   return dead;
 }
 
-/// Builds every cut, counts, and leaves the best in place of `site` if that is less than there is now.
+/// Builds and counts every cut. Replaces `site` with the best one if that takes fewer operations.
 template <class Build> bool Aggregator::choose(Operation *site, ArrayRef<Cut> cuts, bool remarks, Build build) {
   Operation *before = site->getPrevNode();
   auto buildShared = [&](const Cut &cut) {
@@ -861,7 +862,7 @@ template <class Build> bool Aggregator::choose(Operation *site, ArrayRef<Cut> cu
     erased.insert(op);
     op->erase();
   }
-  // What is left of the sum may pass a linear op that the whole could not.
+  // The remaining sum may pass a linear op that the whole sum could not pass.
   if (auto reduce = root.getDefiningOp<ReduceOp>())
     visitReduce(reduce, /*isRest=*/true);
   return true;

@@ -1,4 +1,4 @@
-/// Computes each op at the domain with the fewest rows that holds its key.
+/// Computes each op in the domain with the fewest rows that can hold it.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
@@ -55,7 +55,7 @@ struct CompactRowsPass : impl::CompactRowsPassBase<CompactRowsPass> {
     op.setMapsAttr(mlir::ArrayAttr::get(&getContext(), maps));
     result.setType(op.getResultRows().withDomain(place.domain));
     ++numMoved;
-    // Readers that have maps read the coarser rows through a longer one; others get them spread.
+    // Readers with maps read the coarser rows through a longer map. Others get a spread.
     mlir::Value spread;
     for (mlir::OpOperand &use : llvm::make_early_inc_range(result.getUses())) {
       unsigned i = use.getOperandNumber();
@@ -84,8 +84,8 @@ struct CompactRowsPass : impl::CompactRowsPassBase<CompactRowsPass> {
     }
   }
 
-  /// A reduction of edges that only repeat the rows of pairs works on the pairs: the largest of equal rows is each of
-  /// them, and their sum is the row times their number. Every pair has an edge, so that no row is lost or gained.
+  /// If edges only repeat the rows of pairs, a reduction works on the pairs: the maximum of equal rows is any of them,
+  /// and their sum is the row times their number. Every pair has an edge, so the set of rows stays the same.
   void reducePairs(ReduceOp op, const RowCounts &rows) {
     auto spread = op.getRows().getDefiningOp<SpreadOp>();
     if (!spread || (spread.getVia() != Map::SrcPair && spread.getVia() != Map::DstPair))
@@ -95,7 +95,7 @@ struct CompactRowsPass : impl::CompactRowsPassBase<CompactRowsPass> {
     if (!rest || rows.of(pair) >= rows.of(Domain::Edge))
       return;
     bool isChoice = op.getKind() == ReduceKind::Max || op.getKind() == ReduceKind::Min;
-    // Pairs of one node keep the order of their edges, which decides who takes the gradient on ties.
+    // Pairs of one node keep the order of their edges, which decides who receives the gradient on ties.
     if (isChoice && !(*rest == Map::Node || (*rest == Map::Self && !op.getInit())))
       return;
     if (op.getKind() == ReduceKind::Mean && *rest != Map::Self)

@@ -1,6 +1,6 @@
-/// Reverse-mode differentiation on flow: one rule per op, and the bookkeeping around them.
+/// Reverse-mode differentiation of flow: one rule per op, and the bookkeeping around the rules.
 ///
-/// The gradient of a value is kept as a list of reads: tables with the map through which the value's rows find theirs.
+/// The gradient of a value is kept as a list of reads: each is a table and the map from the value's rows to its rows.
 /// `s = reduce sum a via dst` gives `a` the read (gradient of s, dst): no edge table is made until one is needed.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
@@ -133,7 +133,7 @@ mlir::LogicalResult Differentiator::markActive(ArrayRef<std::string> wanted) {
   return mlir::success();
 }
 
-/// The sum of what has been given to a value so far, read from its own rows.
+/// The sum of all gradients that a value has received so far, read from its own rows.
 std::optional<Read> Differentiator::gradient(Value value) {
   auto found = gradients.find(value);
   if (found == gradients.end())
@@ -163,7 +163,7 @@ mlir::LogicalResult Differentiator::run(ArrayRef<std::string> wanted) {
   Operation *end = body.getTerminator();
   builder.setInsertionPoint(end);
   unsigned numInputs = function.getNumArguments(), numResults = function.getNumResults();
-  // What these results need is computed before the upstream gradients exist; all else comes after.
+  // Ops that these results need run before the upstream gradients exist. All other ops come after.
   function->setAttr("flow.forward_results", builder.getI64IntegerAttr(numResults));
   for (unsigned i = 0; i < numResults; ++i) {
     auto name = function.getResultAttrOfType<mlir::StringAttr>(i, "flow.name");
@@ -391,7 +391,7 @@ void Differentiator::differentiateDense(Operation &op, Read g) {
       })
       .Case<PowOp>([&](PowOp pow) { differentiatePow(pow, g); })
       .Case<MaxOp, MinOp>([&](auto choice) {
-        // On a tie the first operand takes the gradient.
+        // On a tie the first operand receives the gradient.
         bool isMax = mlir::isa<MaxOp>(choice.getOperation());
         Read first = isMax ? binaryTruth<LessEqualOp>(in(1), in(0)) : binaryTruth<LessEqualOp>(in(0), in(1));
         if (wants(0))

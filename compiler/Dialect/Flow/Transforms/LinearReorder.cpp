@@ -8,14 +8,14 @@
 ///   v = s·x        s · linear(x, W)                     s · dot(x, b)
 ///   v = [p, q]     linear(p, W above) + linear(q, W below)
 ///
-/// and what it becomes may open up the next. Which of these ways is best is not reasoned out but tried: each is built
-/// in front of the op that it would replace, every new op where it has the fewest rows; its operations are counted, as
-/// are those of the ops that nothing would read any more; and it is erased again. The best way is built for good if it
-/// takes fewer. On RGAT with 50 relations and 400,000 destination pairs of 64 columns,
+/// and the result may open up the next op. The pass tries all ways. It builds each one in front of the op that it would
+/// replace, with every new op where it has the fewest rows. It counts the new operations and those of the ops that
+/// would become unused, and erases the new ops again. The best way is built for good if it takes fewer operations. On
+/// RGAT with 50 relations and 400,000 destination pairs of 64 columns:
 ///
 ///   dot(linear(x, W), a): 2·400,000·64·64 + 2·400,000·64      dot(x, linear(a, Wᵀ)): 2·50·64·64 + 2·400,000·64
 ///
-/// Gradients are guarded: rows of zeros stay without influence. A guarded product stays guarded with the gradient on
+/// Gradients are guarded: rows of zeros have no influence. A guarded product stays guarded with the gradient on
 /// its left, and a factor that is taken out of one by `chain` stays a `chain` with the gradient on its left.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
@@ -42,14 +42,14 @@ using mlir::NamedAttribute;
 using mlir::Operation;
 using mlir::Value;
 
-/// How many ops are opened up one behind the other, and how many ways are tried for one op.
+/// How many ops are opened up in a chain, and how many ways are tried for one op.
 constexpr int kDepth = 3;
 constexpr int kWays = 96;
 /// More heads than this are not multiplied one by one.
 constexpr int64_t kHeads = 16;
 
-/// Answers questions with yes or no. After a run through them, `advance` gives the next way to answer: the first is
-/// never yes, and each later one changes the last no to a yes and forgets what came after it.
+/// Answers questions with yes or no. After one run, `advance` moves on to the next sequence of answers. The first
+/// sequence is all no. Each later one changes the last no to yes and drops the answers after it.
 class Choices {
 public:
   bool ask() {
@@ -103,7 +103,7 @@ bool isEquivalent(Operation *a, Operation *b) {
   return mlir::OperationEquivalence::isEquivalentTo(a, b, mlir::OperationEquivalence::IgnoreLocations);
 }
 
-/// Whether a table holds zeros, as the gradient of a slice puts beside it.
+/// Whether a table holds zeros, such as the padding in the gradient of a slice.
 bool isZero(Value table) {
   if (auto expand = table.getDefiningOp<ExpandOp>())
     table = expand.getInput();
@@ -116,14 +116,14 @@ public:
   Reorderer(mlir::func::FuncOp function, bool eager)
       : RowBuilder(function.getContext()), body(function.getBody().front()), rows(function), eager(eager) {}
 
-  /// Rewrites until nothing gets better; gives the number of rewrites.
+  /// Rewrites until nothing improves. Returns the number of rewrites.
   int64_t run();
 
 private:
-  /// What a way to write an op takes.
+  /// The cost of a way to write an op.
   struct Count {
     double now = 0, then = 0;
-    /// Whether it would take fewer operations if nothing else read what is opened up.
+    /// Whether it would take fewer operations if nothing else read the ops that were opened up.
     bool isShared = false;
     double gain() const { return now - then; }
   };
@@ -169,9 +169,9 @@ private:
   bool eager;
   Operation *root = nullptr;
   Choices choices;
-  /// Ops behind operands that the present way has opened up; those of them that `eager` counts as gone.
+  /// Ops behind operands that the current way has opened up, and those of them that `eager` counts as gone.
   SmallVector<Operation *> opened, assumed;
-  /// Ops of rewrites that were made: that going back does not pay is no news.
+  /// Ops that a rewrite made. There is no remark that going back does not pay off.
   llvm::DenseSet<Operation *> rewritten;
   SmallVector<std::pair<mlir::Location, std::string>> declined;
   int64_t numRewrites = 0;
@@ -318,7 +318,7 @@ Read Reorderer::surface(Read v) {
   return build(op->getName().getStringRef(), operands, shape);
 }
 
-/// The terms that the op behind `v` adds up; none where it is not linear in what it reads.
+/// The terms that the op behind `v` adds up; none if it is not linear in its operands.
 SmallVector<Part> Reorderer::open(Read v) {
   Operation *op = v.table.getDefiningOp();
   if (!op || v.shape().empty())
@@ -408,7 +408,7 @@ Read Reorderer::addUp(ArrayRef<Part> parts, bool isGuardedRight, ArrayRef<int64_
   return sum->shape() == shape ? *sum : arrange<ExpandOp>(*sum, shape);
 }
 
-/// The product of two matrices as one; nothing where their heads cannot be multiplied.
+/// The product of two matrices; nothing if their heads cannot be multiplied.
 std::optional<Matrix> Reorderer::multiply(Matrix a, Matrix b) {
   auto turned = [&](Matrix m) {
     SmallVector<int64_t> permutation;
@@ -418,7 +418,7 @@ std::optional<Matrix> Reorderer::multiply(Matrix a, Matrix b) {
     return Matrix{permute(m.read, permutation), !m.transposed};
   };
   // Rows of `a` times `b`, or columns of `b` times `a` the other way round: rows are a linear op's input, whose leading
-  // axes the other side must not have. What needs no turning comes first.
+  // axes the other side must not have. The form without a transposition comes first.
   bool byRows = b.lead().empty(), byColumns = a.lead().empty();
   if (byRows && (!a.transposed || !byColumns || !b.transposed)) {
     Matrix left = a.transposed ? turned(a) : a;
@@ -447,7 +447,7 @@ std::optional<Matrix> Reorderer::multiply(Matrix a, Matrix b) {
   return Matrix{build(ConcatOp::getOperationName(), heads, shape, {axisAttr(0)}), false};
 }
 
-/// `linear(v, w)`, opened up where the choices say so.
+/// `linear(v, w)`, opened up as the choices say.
 Read Reorderer::product(Read v, Matrix w, bool guarded, int depth) {
   v = throughSpreads(at, v);
   if (auto result = depth < kDepth ? openProduct(v, w, guarded, depth) : std::nullopt)
@@ -484,7 +484,7 @@ std::optional<Read> Reorderer::openProduct(Read v, Matrix w, bool guarded, int d
   });
 }
 
-/// `dot(a, b)`, opened up where the choices say so; with `guarded`, `a` is the gradient.
+/// `dot(a, b)`, opened up as the choices say; with `guarded`, `a` is the gradient.
 Read Reorderer::dot(Read a, Read b, bool guarded, int depth) {
   a = throughSpreads(at, a);
   b = throughSpreads(at, b);
@@ -680,7 +680,7 @@ void Reorderer::replace(Operation *root, Operation *before, Read result) {
   }
 }
 
-/// Rewrites one op if that pays. Gives the op to go on with, towards the front.
+/// Rewrites one op if that pays off. Returns the op to continue with, towards the front.
 Operation *Reorderer::visit(Operation *op) {
   root = op;
   Operation *before = root->getPrevNode();
@@ -691,7 +691,7 @@ Operation *Reorderer::visit(Operation *op) {
     auto result = rewrite(root);
     Operation *kept = result ? result->table.getDefiningOp() : nullptr;
     eraseNew(root, before, kept);
-    // A way may lead back to where it began.
+    // A way may lead back to the original op.
     bool isSame = kept && kept != root && isEquivalent(kept, root);
     if (result && choices.anyYes() && !isSame) {
       Count now = count(root, before, *result);
@@ -708,7 +708,7 @@ Operation *Reorderer::visit(Operation *op) {
   bool pays = bestCount.gain() > 1e-9 * bestCount.now;
   if (!pays) {
     if (best.anyYes() && !rewritten.contains(root)) {
-      // As many digits as it takes to tell the two apart.
+      // As many digits as it takes to distinguish the two.
       int precision = 1;
       while (precision < 4 && formatCount(bestCount.now, precision) == formatCount(bestCount.then, precision))
         ++precision;
@@ -736,12 +736,12 @@ Operation *Reorderer::visit(Operation *op) {
 
 int64_t Reorderer::run() {
   // Each rewrite takes fewer operations than before; with `eager`, it moves a product to the weights, once. So this
-  // comes to an end by itself; the bound is for what nobody thought of.
+  // terminates; the bound is a safeguard.
   int64_t bound = 100 + 4 * static_cast<int64_t>(body.getOperations().size());
   for (int64_t last = -1; last != numRewrites && numRewrites < bound;) {
     last = numRewrites;
     declined.clear();
-    // Readers first: what they no longer read is gone before it would be rewritten itself.
+    // Readers first: an op that they no longer read is gone before it would be rewritten itself.
     for (Operation *op = body.getTerminator()->getPrevNode(); op && numRewrites < bound;)
       op = mlir::isa<LinearOp, DotOp, AddOp, SubOp>(op) ? visit(op) : op->getPrevNode();
   }

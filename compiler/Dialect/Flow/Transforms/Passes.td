@@ -1,4 +1,5 @@
-// The passes on flow. Each says what it does, what it leaves alone, and why it stands where it does in Pipelines/.
+// The passes on flow. Each description says what the pass does, what it leaves alone, and why it has its place in the
+// pipelines.
 #ifndef HECTOR_FLOW_PASSES
 #define HECTOR_FLOW_PASSES
 
@@ -18,48 +19,53 @@ def AggregateFirstPass : Pass<"flow-aggregate-first", "mlir::func::FuncOp"> {
     %m = flow.linear %s, %w[etype] : … -> <dst_pair, 64xf32, device>         // P products
     %y = flow.reduce sum %m via node : …
     ```
-    Any domain on the way of the sum from which the weights can be read may be the middle; the one with the fewest
-    operations is taken. Factors are one number a row, or one a head: then sums are kept for each head. A bias is
-    multiplied by the sum of the factors. Where the middle has rows that nothing leads to (isolated nodes), they are set
-    to 0, so that neither values nor gradients come from there. `flow.weight_grad` likewise sums the operand that varies
-    before the outer product:
+    The product moves to a domain between the operand and the result of the sum, from which the weights can be read. If
+    there are several, the pass takes the one with the fewest operations. A factor such as `%a` has one number per row,
+    or one per head; in the second case there is one sum per head. A bias is multiplied by the sum of the factors. If the
+    domain in between has rows that nothing leads to (isolated nodes), they are set to 0, so that they contribute neither
+    values nor gradients.
+
+    `flow.weight_grad` likewise sums one operand before the outer product:
     ```mlir
     %dw = flow.weight_grad %x[src], %g over edge via etype : …               // E outer products
     ->
     %s = flow.reduce sum %g via src_pair : …
     %dw = flow.weight_grad %x[node], %s over src_pair via etype : …
     ```
-    Leaves alone maxima and minima, products that another op reads as well, and sums whose count would not fall.
-    Runs after `simplify`. What it does before `flow-differentiate` makes gradients smaller as well; it runs again
-    after that, on gradients.
+    The pass leaves alone maxima and minima, products that another op reads as well, and sums where the number of
+    operations would not fall. It runs after `simplify`. It runs before `flow-differentiate`, so that there is
+    less to differentiate, and again after it, on the gradients.
   }];
   let options = [
-    ListOption<"only", "only", "int64_t", "Ordinals of the sums of linear ops and weight_grads to consider, in the "
-               "order of the function and from 0; all, if empty">,
-    ListOption<"skip", "skip", "int64_t", "Ordinals of those to leave alone">
+    ListOption<"only", "only", "int64_t", "Indices of the sums of linear ops and weight_grads to consider, counted "
+               "from 0 in the order of the function; all, if empty">,
+    ListOption<"skip", "skip", "int64_t", "Indices of the sums to leave alone">
   ];
   let statistics = [
-    Statistic<"numConsidered", "num-considered", "Sums of linear ops and weight_grads that there were">,
+    Statistic<"numConsidered", "num-considered", "Sums of linear ops and weight_grads considered">,
     Statistic<"numApplied", "num-applied", "Sums moved before products">
   ];
 }
 
 def CompactRowsPass : Pass<"flow-compact-rows", "mlir::func::FuncOp"> {
-  let summary = "Computes each op at the domain with the fewest rows that holds its key.";
+  let summary = "Computes each op in the domain with the fewest rows that can hold it.";
   let description = [{
-    A message of source and type is the same for all edges that share both, so it is computed once per source pair:
+    A message that depends on source and type is the same for all edges that share both. It is computed once per source
+    pair:
     ```mlir
     %m = flow.linear %x[src], %w[etype] : … -> <edge, 64xf32, device>      // E products
     %y = flow.mul %a, %m : …
     ->
-    %m = flow.linear %x[node], %w[etype] : … -> <src_pair, 64xf32, device> // one a pair
+    %m = flow.linear %x[node], %w[etype] : … -> <src_pair, 64xf32, device> // one per pair
     %y = flow.mul %a, %m[src_pair] : …
     ```
-    Readers with maps read through the longer map; a reduction or result gets a spread. A reduction of such a spread
-    works on the pairs themselves: of equal rows the largest is each, and the sum is the row times their number.
-    What depends on source and destination stays at the edges, and so does what would not have fewer rows elsewhere: a
-    graph may have more nodes than edges. Row counts are those of `flow.graph`.
-    Runs after `simplify`, which leaves no spread between dense ops, and both before and after `flow-differentiate`.
+    Dense ops then read the result through a longer map. A reduction or a result of the function gets a `flow.spread`. A
+    reduction of such a spread works on the pairs themselves: the maximum of equal rows is any of them, and their sum is
+    the row times their number.
+
+    A value that depends on both source and destination stays at the edges. So does a value that would not have fewer
+    rows elsewhere: a graph may have more nodes than edges. Row counts come from `flow.graph`. The pass runs after
+    `simplify`, which leaves no spread between dense ops, and both before and after `flow-differentiate`.
   }];
   let statistics = [Statistic<"numMoved", "num-moved", "Ops moved to a domain with fewer rows">];
 }
@@ -67,19 +73,20 @@ def CompactRowsPass : Pass<"flow-compact-rows", "mlir::func::FuncOp"> {
 def DifferentiatePass : Pass<"flow-differentiate", "mlir::func::FuncOp"> {
   let summary = "Appends the gradients of a function's inputs to its results.";
   let description = [{
-    The function takes one more table for each of its results, `grad.NAME`, and gives one more for each input asked for:
+    The function gets one more argument per result, `grad.NAME`, and one more result per requested input:
     ```mlir
     func.func @f(%x {flow.name = "x"}) -> (… {flow.name = "out"})
     ->
     func.func @f(%x {flow.name = "x"}, %g {flow.name = "grad.out"}) -> (… {flow.name = "out"}, … {flow.name = "grad.x"})
-    ```
-    Spreads and reductions are dual: what an op read along a map, its gradient sums along it. The gradient of a linear
-    op's weights is one op, `flow.weight_grad`. The attribute `flow.forward_results` says how many results come first. Only values that lie between an asked-for input and a result get a
-    gradient. Products of the chain rule are `flow.chain`: a row that nothing reads contributes nothing, whatever inf or
-    NaN it holds. Runs after rewrites that make the forward pass smaller, so that there is less to differentiate.
+    ``` Spreads and reductions are dual: if an op reads an operand along a map, the gradient of the operand is a sum
+    along that map. The gradient of a linear op's weights is one op, `flow.weight_grad`. Products of the chain rule are
+    `flow.chain`: a row that nothing reads contributes nothing, even if it holds inf or NaN. Only values between a
+    requested input and a result get a gradient. The attribute `flow.forward_results` holds the number of original
+    results, which come first. The pass runs after rewrites that make the forward phase smaller, so that there is less
+    to differentiate.
   }];
   let options = [
-    ListOption<"inputs", "inputs", "std::string", "Names of the inputs whose gradients are wanted; all, if empty">
+    ListOption<"inputs", "inputs", "std::string", "Names of the inputs that get a gradient; all, if empty">
   ];
 }
 
@@ -121,8 +128,7 @@ def FormGroupsPass : Pass<"flow-form-groups", "mlir::func::FuncOp"> {
 def LinearReorderPass : Pass<"flow-linear-reorder", "mlir::func::FuncOp"> {
   let summary = "Reorders linear ops where that takes fewer operations.";
   let description = [{
-    Products may be multiplied from either end, `(x W) · a = x · (W a)`, and there are far fewer relations (R) than
-    destination pairs (P):
+    Products are associative, `(x W) · a = x · (W a)`, and there are far fewer relations (R) than destination pairs (P):
     ```mlir
     %y = flow.linear %x[node], %w[etype] : … -> <dst_pair, 64xf32, device>   // P products
     %s = flow.dot %y, %a[etype] : … -> <dst_pair, f32, device>
@@ -130,30 +136,32 @@ def LinearReorderPass : Pass<"flow-linear-reorder", "mlir::func::FuncOp"> {
     %wa = flow.linear %a, %w {transposed} : … -> <etype, 64xf32, device>     // R products
     %s = flow.dot %x[node], %wa[etype] : … -> <dst_pair, f32, device>
     ```
-    In the same way, for `flow.linear` and `flow.dot`, either operand of the latter, with heads or without:
-    - `dot(q, k W)` becomes `dot(q Wᵀ, k)`, the product on the side with fewer rows;
-    - `(x V) W` becomes `x (V W)`, and `(x V + b) W` becomes `x (V W) + b W`;
-    - `[a, b] W` becomes `a W₁ + b W₂`, with the rows of `W` that belong to each part;
-    - `(a ± b) W` becomes `a W ± b W` where the parts have fewer rows; `a W ± b W` becomes `(a ± b) W`, and
-      `x V ± x W` becomes `x (V ± W)`;
-    - `(s x) W` becomes `s (x W)` for a factor that is one number a row or head, for quotients and negation too.
+    The other rewrites, each for `flow.linear` and for either operand of `flow.dot`, with heads or without:
+    - `dot(q, k W)` becomes `dot(q Wᵀ, k)` if that side has fewer rows.
+    - `(x V) W` becomes `x (V W)`, and `(x V + b) W` becomes `x (V W) + b W`.
+    - `[a, b] W` becomes `a W₁ + b W₂`. `W₁` and `W₂` are the rows of `W` that belong to each part.
+    - `(a ± b) W` becomes `a W ± b W` if the parts have fewer rows.
+    - `a W ± b W` becomes `(a ± b) W`, and `x V ± x W` becomes `x (V ± W)`.
+    - `(s x) W` becomes `s (x W)` if the factor `s` has one number per row or head. The same holds for quotients and
+      negation.
 
-    Every new op is computed at the domain with the fewest rows that its operands can be read from. A rewrite is made
-    where new ops take fewer operations than those that nothing reads any more; otherwise a remark gives both counts.
-    Rows per domain come from `flow.graph`. Guards of gradients are kept. Runs after `flow-compact-rows`, so that the
-    ops that it is compared with are at their best places, and both before and after `flow-differentiate`.
+    Every new op is computed in the domain with the fewest rows that its operands can be read from. The pass makes a
+    rewrite if the new ops take fewer operations than the ops that become unused. Otherwise a remark gives both counts.
+    Row counts come from `flow.graph`. The pass keeps the guards of gradients. It runs after `flow-compact-rows`, so that
+    it compares with ops that already have the fewest rows, and both before and after `flow-differentiate`.
   }];
   let options = [
     Option<"eager", "eager", "bool", "false",
-           "Contract weights with weights also where another op still reads the product that this would save">
+           "Multiply weights with weights even if another op still reads the product that this would save">
   ];
   let statistics = [Statistic<"numReordered", "num-reordered", "Linear ops and dot products reordered">];
 }
 
 def PrintCostPass : Pass<"flow-print-cost", "mlir::ModuleOp"> {
-  let summary = "Prints the groups of a function and what they cost.";
+  let summary = "Prints the groups of a function and their cost.";
   let description = [{
-    Changes nothing; for reading IR and for tests of the analysis. `alone` is what an op would move as a group of its own.
+    The pass changes nothing. It helps to read IR and to test the analysis. `alone` is the number of bytes that an op would
+    move as a group of its own.
     ```
     groups of @f: 1
     group 0: forward, by_dst over edge
@@ -169,9 +177,10 @@ def PrintCostPass : Pass<"flow-print-cost", "mlir::ModuleOp"> {
 }
 
 def PrintKeysPass : Pass<"flow-print-keys", "mlir::func::FuncOp"> {
-  let summary = "Remarks on the key of every op and the coarsest domain that holds it.";
+  let summary = "Emits a remark with the key of every op and the coarsest domain that can hold it.";
   let description = [{
-    Changes nothing; for reading IR and for tests of the analysis.
+    The pass changes nothing. It helps to read IR and to test the analysis. The key is the set of things that a row
+    depends on.
     ```mlir
     %m = flow.linear %x[src], %w[etype] : …   // remark: key {source, etype}, fits src_pair
     ```
@@ -179,10 +188,10 @@ def PrintKeysPass : Pass<"flow-print-keys", "mlir::func::FuncOp"> {
 }
 
 def RecomputePass : Pass<"flow-recompute", "mlir::func::FuncOp"> {
-  let summary = "Rebuilds values where they are read, where that costs less than storing them.";
+  let summary = "Recomputes values where they are read, if that costs less than storing them.";
   let description = [{
-    What the gradients read of an edge softmax would be a number an edge, stored until then. It is made again from what is
-    stored for each node and pair:
+    The gradients of an edge softmax read one number per edge, which would have to be stored until then. The pass
+    recomputes it from values that are stored per node and per pair:
     ```mlir
     %a = flow.add %s[src_pair], %t[dst_pair] : …
     %d = flow.sub %a, %top[dst] : …
@@ -195,35 +204,36 @@ def RecomputePass : Pass<"flow-recompute", "mlir::func::FuncOp"> {
     %e2 = flow.exp %d2 {flow.again = 0} : …
     %y2 = flow.div %e2, %sum[dst] {flow.again = 0} : …     // read by the gradients
     ```
-    Looks at the tables that pass between groups, in forward and backward alike. A value is rebuilt in every group that
-    reads it, together with the values of its own row that it was made from; others stay or become tables. The rewrite is
-    kept if the whole function then costs less (`price` in `compiler/Analysis/Cost.h`: bytes, operations, and memory held
-    from the forward to the backward phase), and undone otherwise. Products, reductions and results are always stored. `flow.again` keeps equal ops of different groups apart.
-    Runs last: other passes would see the same op several times.
+    The pass looks at the tables between groups, in the forward and in the backward phase. A value is recomputed in every
+    group that reads it, together with the values of the same row that it depends on. Other values stay tables or become
+    tables. The pass keeps the rewrite if the whole function then costs less, and undoes it otherwise. The cost is `price`
+    in `compiler/Analysis/Cost.h`: bytes, operations, and memory held from the forward to the backward phase. Products,
+    reductions and results are always stored. The attribute `flow.again` distinguishes equal ops of different groups. The
+    pass runs last, since other passes would see the same op several times.
   }];
-  let statistics = [Statistic<"numRebuilt", "num-rebuilt", "Values rebuilt where they are read">];
+  let statistics = [Statistic<"numRebuilt", "num-rebuilt", "Values recomputed where they are read">];
 }
 
 def SpreadReadsPass : Pass<"flow-spread-reads", "mlir::func::FuncOp"> {
-  let summary = "Makes every read through a map a table of its own.";
+  let summary = "Replaces every read through a map with a `flow.spread`.";
   let description = [{
-    The opposite of what canonical forms do, as frameworks without such reads compute it:
+    This is the opposite of the canonical form. It is how frameworks without such reads compute the layer:
     ```mlir
     %m = flow.linear %x[src], %w[etype] : …
     ->
     %xs = flow.spread %x via src : …
-    %ws = flow.spread %w via etype : …       // a weight for every edge
+    %ws = flow.spread %w via etype : …       // one matrix per edge
     %m = flow.linear %xs, %ws : …
     ```
-    In no pipeline. It gives other passes spreads to work on, so that random programs can judge what they make of them.
+    The pass is part of no pipeline. It gives other passes spreads to work on, for tests with random programs.
   }];
-  let statistics = [Statistic<"numSpread", "num-spread", "Reads turned into tables">];
+  let statistics = [Statistic<"numSpread", "num-spread", "Reads replaced with spreads">];
 }
 
 def StabiliseSoftmaxPass : Pass<"flow-stabilise-softmax", "mlir::func::FuncOp"> {
   let summary = "Subtracts the largest score before exponentials are divided by their sum.";
   let description = [{
-    The quotient is the same, but nothing overflows:
+    The quotient is the same, but the exponentials cannot overflow:
     ```mlir
     %e = flow.exp %a                              // inf for scores above 709 (f64) or 88 (f32)
     %s = flow.reduce sum %e via dst
@@ -235,10 +245,11 @@ def StabiliseSoftmaxPass : Pass<"flow-stabilise-softmax", "mlir::func::FuncOp"> 
     %s = flow.reduce sum %e via dst               // at least 1
     %y = flow.div %e, %s[dst]
     ```
-    Leaves alone what is in this form already, and sums of anything but the dividend itself. Recognises the shape, for
-    any map, not a function's name. Runs before `flow-differentiate`, which knows that the subtrahend has no gradient.
+    The pass recognises the ops, for any map; it does not depend on the name of a function. It leaves alone softmaxes that
+    are stable already, and sums of anything but the dividend itself. It runs before `flow-differentiate`, which knows
+    that the subtrahend has no gradient.
   }];
-  let statistics = [Statistic<"numStabilised", "num-stabilised", "Softmaxes brought to their stable form">];
+  let statistics = [Statistic<"numStabilised", "num-stabilised", "Softmaxes made stable">];
 }
 
 #endif

@@ -16,7 +16,7 @@ namespace {
 
 struct PrintCostPass : impl::PrintCostPassBase<PrintCostPass> {
   void runOnOperation() override {
-    // Function after function: a pass on functions would meet them in no order.
+    // One function after another: a pass on functions would run in no fixed order.
     for (auto function : getOperation().getOps<mlir::func::FuncOp>())
       if (!function.isExternal())
         print(function, llvm::outs());

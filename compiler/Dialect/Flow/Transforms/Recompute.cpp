@@ -1,4 +1,4 @@
-/// Rebuilds values where they are read, where that costs less than storing them.
+/// Recomputes values where they are read, if that costs less than storing them.
 
 #include "compiler/Analysis/Cost.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
@@ -20,7 +20,7 @@ using mlir::Operation;
 using mlir::OpOperand;
 using mlir::Value;
 
-/// Whether an op is work within a row: rebuilding it walks no more rows than reading it would.
+/// Whether an op works within a row: recomputing it visits no more rows than reading it would.
 bool isCheap(Operation *op) {
   return op && (mlir::isa<SpreadOp>(op) || (mlir::isa<DenseOp>(op) && !mlir::isa<LinearOp>(op)));
 }
@@ -35,7 +35,7 @@ struct Removed {
 struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
   void runOnOperation() override {
     mlir::Block &body = getOperation().getBody().front();
-    // Late values first: what they are rebuilt from is looked at after them.
+    // Late values first: the values that they depend on are looked at after them.
     llvm::SmallVector<Operation *> ops;
     for (Operation &op : llvm::reverse(body.without_terminator()))
       if (isCheap(&op))
@@ -47,7 +47,7 @@ struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
         rebuild(op->getResult(0), groups, price);
   }
 
-  /// Tries to have every group that reads `value` rebuild it. Keeps that if it lowers the price of the function.
+  /// Recomputes `value` in every group that reads it, and keeps that if it lowers the price of the function.
   void rebuild(Value value, Groups &groups, double &price) {
     auto home = groups.of(value);
     if (!home || groups.list()[*home].phase == Phase::Graph || !groups.escapes(value))
@@ -101,7 +101,7 @@ struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
       op->erase();
   }
 
-  /// Takes out an op that nothing reads, and what then nothing reads either.
+  /// Takes out an op that nothing reads, and the ops that become unused by that.
   void removeUnread(Operation *op, llvm::SmallVectorImpl<Removed> &removed) {
     if (!op || !op->use_empty())
       return;
@@ -115,7 +115,8 @@ struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
         removeUnread(operand.getDefiningOp(), removed);
   }
 
-  /// A copy of `value` before `point`, together with what it is computed from row by row and is not stored anyway.
+  /// A copy of `value` before `point`, together with the row-wise ops that it depends on, unless they are stored
+  /// anyway.
   Value clone(Value value, unsigned group, const Groups &groups, Operation *point, mlir::IRMapping &copies,
               llvm::SmallVectorImpl<Operation *> &clones) {
     Operation *op = value.getDefiningOp();

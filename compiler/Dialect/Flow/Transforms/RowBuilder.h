@@ -1,4 +1,4 @@
-/// Building dense ops, for passes that write many: operands are reads, and what folds is folded.
+/// Builds dense ops for passes. Operands are reads, and ops that fold are folded.
 #pragma once
 
 #include "compiler/Analysis/Operations.h"
@@ -24,7 +24,7 @@ public:
   explicit RowBuilder(mlir::MLIRContext *context)
       : builder(context), location(mlir::UnknownLoc::get(context)), element(builder.getF32Type()) {}
 
-  /// From here on, ops go before `op`, at its domain, with its location and element type.
+  /// From now on, ops are inserted before `op`, in its domain, with its location and element type.
   void startAt(mlir::Operation *op);
 
   static Read read(DenseOp op, unsigned i) { return {op->getOperand(i), op.getMap(i)}; }
@@ -53,11 +53,11 @@ public:
   Read unbroadcast(Read a, llvm::ArrayRef<int64_t> shape);
   /// Inserts axes of size 1 so that `tail` axes stay last and `lead` come before them.
   Read padLead(Read a, int64_t lead, llvm::ArrayRef<int64_t> tail);
-  /// What a chain of spreads reads, instead of the spreads; `y` is read from `from`.
+  /// The table that a chain of spreads reads, instead of the spreads; `y` is read from `from`.
   static Read throughSpreads(Domain from, Read y);
   /// The table of a read in the domain itself.
   mlir::Value materialise(Read a);
-  /// Rows of `at` collected along `via`.
+  /// Rows of `at` summed along `via`.
   mlir::Value reduce(ReduceKind kind, Read a, Map via);
   mlir::NamedAttribute axisAttr(int64_t axis) { return builder.getNamedAttr("axis", builder.getI64IntegerAttr(axis)); }
 

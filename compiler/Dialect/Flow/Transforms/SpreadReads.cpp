@@ -1,4 +1,4 @@
-/// Makes every read through a map a table of its own.
+/// Replaces every read through a map with a `flow.spread`.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"

@@ -1,4 +1,4 @@
-/// Brings every softmax to its stable form.
+/// Makes every softmax stable.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"

@@ -4,7 +4,7 @@
 // Without `flow.graph`, there are 100,000 nodes, 1,000,000 edges, 400,000 pairs of each kind, 50 relations and 4 node
 // types.
 
-// Weights are contracted with weights, once a relation; what is left is computed where it has the fewest rows.
+// Weights are contracted with weights, once per relation; the rest is computed where it has the fewest rows.
 // CHECK-LABEL: func.func @weights_first
 // CHECK-NEXT: %[[WA:.*]] = flow.linear %arg2, %arg1 {transposed} : {{.*}} -> <etype, 8xf32, device>
 // CHECK-NEXT: %[[S:.*]] = flow.dot %arg0[node], %[[WA]][etype] : {{.*}} -> <dst_pair, f32, device>
@@ -143,7 +143,7 @@ func.func @parts_of_dot(%x: !flow.rows<node, 2x8xf32, device>, %a: !flow.rows<on
 
 // -----
 
-// The difference of two ends: one product a node serves both.
+// The difference of two ends: one product per node serves both.
 // CHECK-LABEL: func.func @difference
 // CHECK-NEXT: %[[Y:.*]] = flow.linear %arg0, %arg1[one] : {{.*}} -> <node, 4xf32, device>
 // CHECK-NEXT: %[[D:.*]] = flow.sub %[[Y]][src], %[[Y]][dst] : {{.*}} -> <edge, 4xf32, device>
@@ -175,7 +175,7 @@ func.func @merge(%a: !flow.rows<edge, 8xf32, device>, %b: !flow.rows<edge, 8xf32
 
 // -----
 
-// A factor of each head comes after the product, which then is one a node.
+// A factor of each head comes after the product, which is then one per node.
 // CHECK-LABEL: func.func @factor
 // CHECK-NEXT: %[[Y:.*]] = flow.linear %arg1, %arg2[one] : {{.*}} -> <node, 2x4xf32, device>
 // CHECK-NEXT: %[[S:.*]] = flow.mul %arg0, %[[Y]][src] : <edge, 2x1xf32, device>, <node, 2x4xf32, device> -> <edge, 2x4xf32, device>

@@ -1,6 +1,6 @@
 // RUN: hector-opt %s --split-input-file --flow-recompute | FileCheck %s
 
-// The attention of an edge is rebuilt from two numbers a pair and two a node where the gradient reads it: neither it nor
+// The attention of an edge is rebuilt from two numbers per pair and two per node where the gradient reads it: neither it nor
 // the exponential is stored for each edge, but the node's maximum and sum are.
 // CHECK-LABEL: func.func @softmax
 // CHECK: %[[A:.*]] = flow.add %arg0[src_pair], %arg1[dst_pair] : {{.*}} -> <edge, f32, device>
