@@ -112,8 +112,9 @@ func.func @sweep_c2(%x: !flow.rows<edge, f32, device>) {
 // -----
 
 func.func @isolated(%x: !flow.rows<node, f32, device>) {
+  // expected-note @below {{required by region isolation constraints}}
   %r = flow.group flat node forward () : () -> !flow.rows<node, f32, device> {
-    // expected-error @below {{use of undeclared SSA value name}}
+    // expected-error @below {{using value defined outside the region}}
     %0 = flow.exp %x : <node, f32, device> -> <node, f32, device>
     flow.yield %0 : !flow.rows<node, f32, device>
   }
