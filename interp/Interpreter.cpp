@@ -414,6 +414,8 @@ private:
         .Case<flow::MulOp>([&](auto) { return combine([](double a, double b) { return a * b; }); })
         .Case<flow::DivOp>([&](auto) { return combine([](double a, double b) { return a / b; }); })
         .Case<flow::ChainOp>([&](auto) { return combine([](double g, double f) { return g == 0.0 ? 0.0 : g * f; }); })
+        .Case<flow::FloorDivOp>([&](auto) { return combine(flow::floorDivide); })
+        .Case<flow::ModOp>([&](auto) { return combine(flow::modulo); })
         .Case<flow::PowOp>([&](auto) { return combine([](double a, double b) { return std::pow(a, b); }); })
         .Case<flow::MaxOp>([&](auto) { return combine([](double a, double b) { return larger(a, b); }); })
         .Case<flow::MinOp>([&](auto) { return combine([](double a, double b) { return -larger(-a, -b); }); })

@@ -78,6 +78,28 @@ TEST(Interpreter, Arithmetic) {
   expectNumbers(binary("pow", {2, 9, -2, 0}, {10, 0.5, 3, 0}), {1024, 3, -8, 1});
 }
 
+// Expected values are CPython's; where b is 0, which it refuses, NumPy's.
+TEST(Interpreter, FloorDivisionAndRemainder) {
+  expectNumbers(binary("floor_div", {1, -7, 7, -7}, {0.1, 2, -2, -2}), {9, -4, -4, 3});
+  expectNumbers(binary("mod", {1, -7, 7, -7}, {0.25, 2, -2, -2}), {0, 1, -1, -1});
+  expectNumbers(binary("mod", {1, 0.3, -1e-20, 5.5}, {0.1, 0.1, 3, 1}), {std::fmod(1, 0.1), 0.3 - 0.1 - 0.1, 3, 0.5});
+  expectNumbers(binary("floor_div", {5, -5, kInf, kNaN}, {kInf, kInf, 2, 2}), {0, -1, kNaN, kNaN});
+  expectNumbers(binary("mod", {5, -5, kInf, 2}, {kInf, kInf, 2, kNaN}), {5, kInf, kNaN, kNaN});
+  expectNumbers(binary("floor_div", {5, -5, 0, kInf}, {0, 0, 0, 0}), {kInf, -kInf, kNaN, kInf});
+  expectNumbers(binary("mod", {5, -5, 0, kInf}, {0, 0, 0, 0}), {kNaN, kNaN, kNaN, kNaN});
+}
+
+TEST(Interpreter, ZerosOfFloorDivisionAndRemainderHaveSigns) {
+  auto signs = [](const Numbers &numbers) {
+    std::string text;
+    for (double number : numbers)
+      text += number != 0.0 ? '?' : std::signbit(number) ? '-' : '+';
+    return text;
+  };
+  EXPECT_EQ(signs(binary("floor_div", {0, -0.0, 0.5, -0.5}, {2, 2, 2, -2})), "+-++");
+  EXPECT_EQ(signs(binary("mod", {4, -4, 4, -0.0}, {2, 2, -2, 2})), "++-+");
+}
+
 TEST(Interpreter, MaxAndMinShowNaN) {
   expectNumbers(binary("max", {1, 5, kNaN, 1}, {2, -5, 1, kNaN}), {2, 5, kNaN, kNaN});
   expectNumbers(binary("min", {1, 5, kNaN, 1}, {2, -5, 1, kNaN}), {1, -5, kNaN, kNaN});

@@ -423,15 +423,9 @@ Item Importer::numberBinary(BinaryOp op, const Number &left, const Number &right
       return fail(place, "division by zero");
     if (op == BinaryOp::Divide)
       return Number::of(left.value / right.value);
-    if (!isInteger) {
-      // As Python does: the rest is exact and has the divisor's sign, the quotient is what is left.
-      double rest = std::fmod(left.value, right.value), quotient = (left.value - rest) / right.value;
-      if (rest != 0.0 && (rest < 0.0) != (right.value < 0.0)) {
-        rest += right.value;
-        quotient -= 1.0;
-      }
-      return Number::of(op == BinaryOp::Modulo ? rest : std::round(quotient));
-    }
+    if (!isInteger)
+      return Number::of(op == BinaryOp::Modulo ? flow::modulo(left.value, right.value)
+                                               : flow::floorDivide(left.value, right.value));
     if (left.integer == INT64_MIN && right.integer == -1)
       return overflow();
     int64_t quotient = left.integer / right.integer, rest = left.integer % right.integer;
@@ -521,19 +515,9 @@ Item Importer::binary(BinaryOp op, const Item &left, const Item &right, Place pl
     return linear(left, right, place, leftPlace, rightPlace);
   }
   case BinaryOp::FloorDivide:
-  case BinaryOp::Modulo: {
-    Item ratio = elementwise(flow::DivOp::getOperationName(), left, right, place, leftPlace, rightPlace, false);
-    const Rows *rows = tryGet<Rows>(ratio);
-    if (!rows)
-      return Poison{};
-    Item whole = dense<flow::FloorOp>(place, {{*rows, place}}, rows->type().getShape(), elementType);
-    if (op == BinaryOp::FloorDivide || isPoison(whole))
-      return whole;
-    Item part = elementwise(flow::MulOp::getOperationName(), whole, right, place, place, rightPlace, false);
-    if (isPoison(part))
-      return Poison{};
-    return elementwise(flow::SubOp::getOperationName(), left, part, place, leftPlace, place, false);
-  }
+    return elementwise(flow::FloorDivOp::getOperationName(), left, right, place, leftPlace, rightPlace, false);
+  case BinaryOp::Modulo:
+    return elementwise(flow::ModOp::getOperationName(), left, right, place, leftPlace, rightPlace, false);
   }
   return Poison{};
 }

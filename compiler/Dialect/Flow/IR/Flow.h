@@ -42,6 +42,12 @@ std::optional<llvm::SmallVector<int64_t>> commonShape(llvm::ArrayRef<int64_t> a,
 /// The leading (batched) sizes that two contraction operands share: equal, or those of the side that has any.
 std::optional<llvm::SmallVector<int64_t>> commonLead(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b);
 
+/// `a // b` and `a % b` as Python computes them for floats, and as NumPy does where b is 0: both rest on the exact
+/// remainder `fmod(a, b)`, so that 1.0 // 0.1 is 9 and -5 % inf is inf. What is known when compiling and what is not go
+/// through the same two functions.
+double floorDivide(double a, double b);
+double modulo(double a, double b);
+
 /// "4x16xf32" or "f32": a row as messages and types spell it.
 std::string formatRow(RowsType type);
 

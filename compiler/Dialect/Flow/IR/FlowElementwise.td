@@ -44,6 +44,28 @@ def Flow_AddOp : Flow_BinaryOp<"add", "a + b">;
 def Flow_SubOp : Flow_BinaryOp<"sub", "a - b">;
 def Flow_MulOp : Flow_BinaryOp<"mul", "a · b, element by element">;
 def Flow_DivOp : Flow_BinaryOp<"div", "a / b">;
+def Flow_FloorDivOp : Flow_BinaryOp<"floor_div", "a / b, rounded down as Python's `//` does it; its slope is 0."> {
+  let description = [{
+    The quotient that belongs to the remainder of `flow.mod`, so that `b · (a // b) + a % b` is a: 1.0 // 0.1 is 9, since
+    0.1 is a little more than a tenth. Where b is 0 it is a / b.
+    - (C1) the result's row shape is the common shape of the operands'.
+    - (C2) all have one element type, not i1.
+    ```mlir
+    %q = flow.floor_div %a, %b : <node, 8xf32, device>, <node, 8xf32, device> -> <node, 8xf32, device>
+    ```
+  }];
+}
+
+def Flow_ModOp : Flow_BinaryOp<"mod", "The remainder of a / b as Python's `%` computes it: exact, with the sign of b."> {
+  let description = [{
+    - (C1) the result's row shape is the common shape of the operands'.
+    - (C2) all have one element type, not i1.
+    ```mlir
+    %r = flow.mod %a, %b : <node, 8xf32, device>, <node, 8xf32, device> -> <node, 8xf32, device>
+    ```
+  }];
+}
+
 def Flow_PowOp : Flow_BinaryOp<"pow", "a to the power b">;
 def Flow_MaxOp : Flow_BinaryOp<"max", "The larger of a and b; on a tie a takes the gradient.">;
 def Flow_MinOp : Flow_BinaryOp<"min", "The smaller of a and b; on a tie a takes the gradient.">;
