@@ -415,6 +415,24 @@ TEST(Interpreter, RelationsThatJoinSeveralTypesHaveNoType) {
                 {1});
 }
 
+TEST(Interpreter, FunctionsSayOnWhichTypesTheyRely) {
+  // The op alone would do with any graph: the edges know the types of their own sources.
+  const GraphText mixed{{0, 1}, {0, 0}, {0, 0}, {0, 1, 2}, 1};
+  auto text = [](const std::string &end) {
+    return "func.func @f(%a: !flow.rows<ntype, f64, device>) -> !flow.rows<edge, f64, device> "
+           "attributes {flow.relation_ends = [#flow.map<" +
+           end + ">]} {\n%r = flow.relu %a[" + end +
+           "] : <ntype, f64, device> -> <edge, f64, device>\nreturn %r : !flow.rows<edge, f64, device>\n}";
+  };
+  EXPECT_NE(failure(mixed, text("src_ntype"), {{1, 2}}).find("relation 0 has sources of several node types"),
+            std::string::npos);
+  FlowText flow(text("dst_ntype"));
+  ASSERT_TRUE(flow.isRead());
+  auto results = flow.run(mixed.make(), {{1, 2}});
+  ASSERT_TRUE(results.isOk()) << results.status().message();
+  expectNumbers((*results)[0].values, {1, 1});
+}
+
 TEST(Interpreter, RelationsOfAGraphWithoutTypes) {
   const GraphText noTypes{{}, {}, {}, {0}, 2};
   const std::string text = "func.func @f(%a: !flow.rows<ntype, f64, device>) -> !flow.rows<etype, f64, device> {\n"

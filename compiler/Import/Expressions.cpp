@@ -175,6 +175,9 @@ Item Importer::evaluateAttribute(const AttributeExpr &expr) {
       Domain target = *flow::mapTarget(element->domain, entry.map);
       if (!map)
         return fail(expr.place, "there is no way from here to this " + std::string(userName(target)));
+      // From an edge, `map` no longer shows that the type is the relation's and not the node's.
+      if (element->domain == Domain::EdgeType)
+        relationEnds.insert(entry.map);
       return Element{target, element->frame, *map};
     }
     names.push_back(entry.name);

@@ -189,6 +189,7 @@ private:
   bool hasLostName = false;          // one of them had a name that is not known
   std::vector<Result> results;
   bool hasResults = false;
+  std::set<flow::Map> relationEnds;  // of `src_ntype`, `dst_ntype` those that the model finds from an edge type
   int writes = 0;                    // of tables, so far
   int depth = 0;
   int64_t work = 0;

@@ -765,6 +765,13 @@ mlir::OwningOpRef<mlir::ModuleOp> Importer::run() {
   for (auto [i, result] : llvm::enumerate(results))
     function.setResultAttr(i, "flow.name", builder.getStringAttr(result.name));
 
+  if (!relationEnds.empty()) {
+    llvm::SmallVector<mlir::Attribute> ends;
+    for (Map end : relationEnds)
+      ends.push_back(flow::MapAttr::get(&context, end));
+    function->setAttr("flow.relation_ends", builder.getArrayAttr(ends));
+  }
+
   mlir::IRRewriter rewriter(&context);
   mlir::DominanceInfo dominance(function);
   mlir::eliminateCommonSubExpressions(rewriter, dominance, function);

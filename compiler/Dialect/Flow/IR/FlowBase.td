@@ -16,6 +16,9 @@ def Flow_Dialect : Dialect {
     Two movements carry rows from domain to domain: `flow.spread` reads them along a map of the graph, `flow.reduce`
     collects them. All other ops are dense: they work row by row in the domain of their result, and read each operand
     through a map, written in brackets: `%x[src]` is the row of the edge's source.
+
+    A relation has a node type at each end only where all its edges agree on it. A function that relies on this says at
+    which ends, `flow.relation_ends = [#flow.map<src_ntype>]`, and is refused for graphs that lack it; passes keep it.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
