@@ -70,6 +70,7 @@ private:
     const Slot *slot;
   };
   std::optional<Result> resolveResult(const Expr &expr);
+  bool checkResultName(const Result &result);
   std::optional<Result> resolveResultName(const std::string &name, Place place);
   Item callFunction(const language::FunctionStmt &function, bool isPrelude, const language::CallExpr &call);
 

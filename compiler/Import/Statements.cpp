@@ -486,7 +486,8 @@ void Importer::runReturn(const ReturnStmt &statement) {
               .note(earlier.place, "the other one is here");
           return;
         }
-      results.push_back(*result);
+      if (checkResultName(*result))
+        results.push_back(*result);
     }
 }
 
@@ -662,6 +663,33 @@ std::optional<Importer::Result> Importer::resolveResultName(const std::string &n
   return std::nullopt;
 }
 
+/// Gradients are read and written as `grad.NAME`, of results and of inputs: no two of these names may be one.
+bool Importer::checkResultName(const Result &result) {
+  constexpr std::string_view kPrefix = "grad.";
+  auto help = [&](const std::string &name) {
+    return "keep it under another name, such as \"" + name + "\"" +
+           (hasResults ? "" : ", or end the model with a `return` that leaves it out");
+  };
+  if (const InputDecl *input = signature.findInput(result.name)) {
+    error(result.place, "a result and an input are both called `" + result.name + "`; `grad." + result.name +
+                            "` would be the gradient of either")
+        .note(input->place, "the input is declared here")
+        .suggest(help(result.name + "_out"));
+    return false;
+  }
+  if (!result.name.starts_with(kPrefix))
+    return true;
+  std::string of = result.name.substr(kPrefix.size());
+  const InputDecl *input = signature.findInput(of);
+  Diagnostic &diagnostic =
+      error(result.place, input ? "the result `" + result.name + "` has the name of the gradient of input `" + of + "`"
+                                : "the result `" + result.name + "` has a name that is kept for gradients");
+  if (input)
+    diagnostic.note(input->place, "the input is declared here");
+  diagnostic.suggest(help(of + "_grad"));
+  return false;
+}
+
 /// Puts ops in the order in which the results need them and drops those that nothing needs.
 static void orderByUse(mlir::Block &block) {
   mlir::Operation *end = block.getTerminator();
@@ -728,6 +756,8 @@ mlir::OwningOpRef<mlir::ModuleOp> Importer::run() {
             error(results[i].place, "two tables are called \"" + results[i].name + "\"")
                 .note(results[j].place, "the other one is here")
                 .suggest("add a `return` that says which are results");
+      for (const Result &result : results)
+        checkResultName(result);
       if (results.empty())
         error(signature.place, "the model computes nothing").suggest("keep a result, as in n[\"out\"] = …");
     }
