@@ -212,8 +212,11 @@ Item Importer::callBuiltin(const std::string &name, const CallExpr &call, bool &
     if (!values)
       return Poison{};
     Item item = evaluate(*(*values)[0]);
-    if (const Number *number = tryGet<Number>(item))
+    if (auto number = asNumber(item)) {
+      if (name == "abs" && number->isInteger && number->integer != INT64_MIN)
+        return Number::of(std::abs(number->integer));
       return Number::of(function.compute(number->value));
+    }
     auto rows = toNumbers(item, (*values)[0]->place);
     if (!rows)
       return Poison{};
@@ -228,7 +231,7 @@ Item Importer::callBuiltin(const std::string &name, const CallExpr &call, bool &
     Item slope = (*values)[1] ? evaluate(*(*values)[1]) : Item(Number::of(0.2));
     if (isPoison(item) || isPoison(slope))
       return Poison{};
-    const Number *number = tryGet<Number>(slope);
+    auto number = asNumber(slope);
     if (!number)
       return fail((*values)[1]->place, "the slope is a number known when compiling, not " + describe(slope));
     auto rows = toNumbers(item, (*values)[0]->place);
@@ -282,9 +285,7 @@ Item Importer::callBuiltin(const std::string &name, const CallExpr &call, bool &
     if (!values)
       return Poison{};
     Item item = evaluate(*(*values)[0]);
-    if (const Truth *truth = tryGet<Truth>(item))
-      item = Number::of(int64_t{truth->value});
-    if (const Number *number = tryGet<Number>(item)) {
+    if (auto number = asNumber(item)) {
       if (name == "float")
         return Number::of(number->value);
       if (!number->isInteger && !(std::abs(number->value) < 9.2e18))
@@ -304,6 +305,8 @@ Item Importer::callBuiltin(const std::string &name, const CallExpr &call, bool &
     Item item = evaluate(*(*values)[0]);
     if (tryGet<Text>(item) || isPoison(item))
       return item;
+    if (const Truth *truth = tryGet<Truth>(item))
+      return Text{truth->value ? "True" : "False"};
     const Number *number = tryGet<Number>(item);
     if (!number || !number->isInteger)
       return fail((*values)[0]->place, "str(…) takes an integer known when compiling, not " + describe(item));
@@ -316,6 +319,16 @@ Item Importer::callBuiltin(const std::string &name, const CallExpr &call, bool &
 }
 
 //===- Sums, means, largest and smallest -------------------------------------------------------------------------===//
+
+/// The larger or smaller of two numbers known when compiling: the first where they are equal, and NaN where one is NaN.
+static Item chooseNumber(ReduceKind kind, const Item &first, const Item &second) {
+  Number a = *asNumber(first), b = *asNumber(second);
+  if (kind == ReduceKind::Min)
+    std::swap(a, b);
+  bool isLess = a.isInteger && b.isInteger ? a.integer < b.integer : a.value < b.value;
+  double before = asNumber(first)->value, next = asNumber(second)->value;
+  return !std::isnan(before) && (isLess || std::isnan(next)) ? second : first;
+}
 
 Item Importer::reduceCall(ReduceKind kind, const CallExpr &call) {
   std::string name(call.callee->place.text());
@@ -335,9 +348,8 @@ Item Importer::reduceCall(ReduceKind kind, const CallExpr &call) {
       Item next = evaluate(*call.arguments[i]);
       if (isPoison(item) || isPoison(next))
         return Poison{};
-      const Number *a = tryGet<Number>(item), *b = tryGet<Number>(next);
-      if (a && b) {
-        item = (kind == ReduceKind::Max) == (a->value >= b->value) ? *a : *b;
+      if (asNumber(item) && asNumber(next)) {
+        item = chooseNumber(kind, item, next);
         continue;
       }
       llvm::StringRef op = kind == ReduceKind::Max ? flow::MaxOp::getOperationName() : flow::MinOp::getOperationName();
@@ -488,15 +500,16 @@ Item Importer::reduceGenerator(ReduceKind kind, const GeneratorExpr &generator, 
       }
       Item item = evaluate(*generator.body);
       ++count;
+      bool isSum = kind == ReduceKind::Sum || kind == ReduceKind::Mean;
       if (isPoison(item) || (total && isPoison(*total))) {
         total = Poison{};
       } else if (!total) {
-        total = std::move(item);
-      } else if (kind == ReduceKind::Sum || kind == ReduceKind::Mean) {
+        auto number = asNumber(item);
+        total = isSum && number ? Item(*number) : std::move(item);
+      } else if (isSum) {
         total = binary(BinaryOp::Add, *total, item, place, place, generator.body->place);
-      } else if (tryGet<Number>(*total) && tryGet<Number>(item)) {
-        bool isLarger = tryGet<Number>(item)->value > tryGet<Number>(*total)->value;
-        total = isLarger == (kind == ReduceKind::Max) ? item : *total;
+      } else if (asNumber(*total) && asNumber(item)) {
+        total = chooseNumber(kind, *total, item);
       } else {
         llvm::StringRef op =
             kind == ReduceKind::Max ? flow::MaxOp::getOperationName() : flow::MinOp::getOperationName();
@@ -815,7 +828,7 @@ Item Importer::callWhere(const CallExpr &call) {
     return Poison{};
   if (const Truth *truth = tryGet<Truth>(condition)) {
     const Item &chosen = truth->value ? then : otherwise;
-    if (tryGet<Number>(then) && tryGet<Number>(otherwise))
+    if (asNumber(then) && asNumber(otherwise))
       return chosen;
     // The result has the common shape, whichever side is chosen.
     auto a = toNumbers(then, (*values)[1]->place), b = toNumbers(otherwise, (*values)[2]->place);

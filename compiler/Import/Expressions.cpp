@@ -377,7 +377,7 @@ Item Importer::evaluateUnary(const UnaryExpr &expr) {
     return dense<flow::NotOp>(expr.place, {{*rows, expr.operand->place}}, rows->type().getShape(),
                               rows->type().getElementType());
   }
-  if (const Number *number = tryGet<Number>(item)) {
+  if (auto number = asNumber(item)) {
     if (expr.op == UnaryOp::Plus)
       return *number;
     if (!number->isInteger)
@@ -471,7 +471,7 @@ static bool isIdentity(BinaryOp op, double right) {
 
 Item Importer::binary(BinaryOp op, const Item &left, const Item &right, Place place, Place leftPlace,
                       Place rightPlace) {
-  const Number *a = tryGet<Number>(left), *b = tryGet<Number>(right);
+  auto a = asNumber(left), b = asNumber(right);
   if (a && b)
     return numberBinary(op, *a, *b, place);
   if (const Text *start = tryGet<Text>(left), *end = tryGet<Text>(right); start && end && op == BinaryOp::Add)
@@ -560,15 +560,6 @@ Item Importer::evaluateCompare(const CompareExpr &expr) {
   if (leftElement || rightElement)
     return fail(expr.place, "nodes, edges and types are not numbers and cannot be compared",
                 "give each type its own value: declare `flag: EdgeType[]` and use flag[e.etype]");
-  auto asNumber = [](const Item &item) -> std::optional<double> {
-    if (const Number *number = tryGet<Number>(item))
-      return number->value;
-    if (const Truth *truth = tryGet<Truth>(item))
-      return truth->value ? 1.0 : 0.0;
-    return std::nullopt;
-  };
-  if (const Number *a = tryGet<Number>(left), *b = tryGet<Number>(right); a && b && a->isInteger && b->isInteger)
-    return Truth{compare(expr.op, a->integer, b->integer)};
   if (auto a = asNumber(left), b = asNumber(right); a && b)
     return Truth{compare(expr.op, *a, *b)};
   Place a = expr.left->place, b = expr.right->place;
@@ -653,7 +644,7 @@ std::optional<int64_t> Importer::compileTimeInteger(const Expr &expr, std::strin
   Item item = evaluate(expr);
   if (isPoison(item))
     return std::nullopt;
-  const Number *number = tryGet<Number>(item);
+  auto number = asNumber(item);
   if (number && number->isInteger)
     return number->integer;
   error(expr.place, std::string(use) + ", but this is " + describe(item));

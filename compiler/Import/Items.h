@@ -4,6 +4,7 @@
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "language/Signature.h"
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -67,6 +68,14 @@ struct Tuple {
 
 template <class T> const T *tryGet(const Item &item) {
   return std::get_if<T>(&item);
+}
+
+/// A number known when compiling; `True` and `False` are the integers 1 and 0, as in Python.
+inline std::optional<Number> asNumber(const Item &item) {
+  if (const Truth *truth = tryGet<Truth>(item))
+    return Number::of(int64_t{truth->value});
+  const Number *number = tryGet<Number>(item);
+  return number ? std::optional(*number) : std::nullopt;
 }
 
 inline bool isPoison(const Item &item) {

@@ -579,7 +579,7 @@ std::optional<Importer::Result> Importer::resolveResult(const Expr &expr) {
         readLocal(*slot, name->name, expr.place);  // says which loop
         return std::nullopt;
       }
-      if (tryGet<Number>(slot->item) || (rows && rows->frame == kNoFrame))
+      if (asNumber(slot->item) || (rows && rows->frame == kNoFrame))
         return Result{name->name, expr.place, Domain::One, slot};
       if (rows) {
         readLocal(*slot, name->name, expr.place);  // says that its loop has ended
