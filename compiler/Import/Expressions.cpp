@@ -334,7 +334,9 @@ Item Importer::indexRows(Rows rows, const std::vector<const Expr *> &indices, Pl
         return fail(index->place, "this has no row for each " + std::string(userName(element->domain)),
                     "only inputs declared EdgeType or NodeType are indexed by a type");
       const Number *number = tryGet<Number>(item);
-      if (!number || !number->isInteger)
+      if (number && !number->isInteger)
+        return refuseFloat(*index, number->value);
+      if (!number)
         return fail(index->place, "rows are indexed by numbers known when compiling, but this is " + describe(item));
       begin = number->integer < 0 ? number->integer + size : number->integer;
       if (begin < 0 || begin >= size)
@@ -647,8 +649,32 @@ std::optional<int64_t> Importer::compileTimeInteger(const Expr &expr, std::strin
   auto number = asNumber(item);
   if (number && number->isInteger)
     return number->integer;
+  if (number) {
+    refuseFloat(expr, number->value);
+    return std::nullopt;
+  }
   error(expr.place, std::string(use) + ", but this is " + describe(item));
   return std::nullopt;
+}
+
+/// Reports a float where an integer is needed, with what to write instead.
+Item Importer::refuseFloat(const Expr &expr, double value) {
+  std::string text(expr.place.text()), number = formatConstant(Constant(value));
+  if (std::isfinite(value) && number.find_first_of(".e") == std::string::npos)
+    number += ".0";
+  bool isLiteral = expr.kind == ExprKind::Float;
+  std::string message = "an integer is needed here, but " + (isLiteral ? "this" : "`" + text.substr(0, 40) + "`") +
+                        " is the float " + number;
+  const auto *ratio = as<BinaryExpr>(expr);
+  if (ratio && ratio->op == BinaryOp::Divide) {
+    // The slash stands between the operands, and the brackets around them.
+    size_t slash = text.find('/', ratio->left->place.end - expr.place.begin);
+    return fail(expr.place, std::move(message),
+                "`/` always gives a float, as in Python; write `" + text.insert(slash, "/") + "`");
+  }
+  if (isLiteral && value == std::floor(value) && value < 0x1p53)
+    return fail(expr.place, std::move(message), "write `" + std::to_string(static_cast<int64_t>(value)) + "`");
+  return fail(expr.place, std::move(message), "write `int(" + text + ")`, which rounds towards 0");
 }
 
 //===- Building ops ----------------------------------------------------------------------------------------------===//

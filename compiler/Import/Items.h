@@ -34,6 +34,9 @@ struct Text {
   std::string value;
 };
 
+/// What a function without `return` gives: its call is a statement, not a value.
+struct Nothing {};
+
 /// The graph itself, `g`.
 struct WholeGraph {};
 
@@ -60,7 +63,7 @@ struct Input {
 };
 
 struct Tuple;
-using Item = std::variant<Poison, Number, Truth, Text, WholeGraph, Element, Rows, Input, Tuple>;
+using Item = std::variant<Poison, Nothing, Number, Truth, Text, WholeGraph, Element, Rows, Input, Tuple>;
 
 struct Tuple {
   std::vector<Item> items;

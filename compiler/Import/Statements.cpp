@@ -88,6 +88,7 @@ Item Importer::fail(Place place, std::string message, std::string help) {
 std::string Importer::describe(const Item &item) const {
   struct Describer {
     std::string operator()(const Poison &) { return "this"; }
+    std::string operator()(const Nothing &) { return "nothing"; }
     std::string operator()(const Number &number) {
       return "the number " + formatConstant(number.isInteger ? Constant(number.integer) : Constant(number.value));
     }
@@ -163,7 +164,8 @@ void Importer::runStatement(const Stmt &statement) {
   case StmtKind::Return:
     return runReturn(static_cast<const ReturnStmt &>(statement));
   case StmtKind::Evaluate:
-    evaluate(*static_cast<const EvaluateStmt &>(statement).value);
+    unused = static_cast<const EvaluateStmt &>(statement).value.get();
+    evaluate(*unused);
     return;
   case StmtKind::Pass:
     return;
@@ -463,9 +465,15 @@ void Importer::runReturn(const ReturnStmt &statement) {
   scope.hasReturned = true;
   if (current != scope.calledIn) {
     error(statement.place, "`return` inside a loop").suggest("results are whole tables: return them after the loop");
+    scope.result = Poison{};
     return;
   }
   if (scopes.size() > 1) {
+    if (statement.values.empty())
+      return;
+    // Whoever called this function may have no use for the value either.
+    if (statement.values.size() == 1)
+      unused = statement.values[0].get();
     std::vector<Item> items;
     for (const ExprPtr &value : statement.values)
       items.push_back(evaluate(*value));
@@ -494,6 +502,7 @@ void Importer::runReturn(const ReturnStmt &statement) {
 //===- Functions of the user's own -------------------------------------------------------------------------------===//
 
 Item Importer::callFunction(const FunctionStmt &function, bool isPrelude, const CallExpr &call) {
+  bool isUnused = &call == unused;
   for (const Scope &scope : scopes)
     if (scope.function == &function || (scopes.size() == 1 && signature.function == &function))
       return fail(call.place, "`" + function.name + "` calls itself",
@@ -557,12 +566,23 @@ Item Importer::callFunction(const FunctionStmt &function, bool isPrelude, const 
     slots[i]->item = evaluate(*function.parameters[i].value);
     scopes.pop_back();
   }
-  scope.result = Tuple{};
+  scope.result = Nothing{};
   scopes.push_back(std::move(scope));
+  size_t numErrors = diagnostics.size();
   runBlock(function.body);
   Item result = std::move(scopes.back().result);
   scopes.pop_back();
-  return result;
+  if (!tryGet<Nothing>(result) || isUnused)
+    return result;
+  if (diagnostics.size() > numErrors)  // one of them may have kept it from its `return`
+    return Poison{};
+  Diagnostic &diagnostic = error(call.place, "`" + function.name + "` returns nothing, so this has no value");
+  if (isPrelude)
+    diagnostic.suggest("call it in a line of its own, then read what it has written");
+  else
+    diagnostic.note(function.namePlace, "it is defined here")
+        .suggest("end it with `return` and what it computes, or call it in a line of its own");
+  return Poison{};
 }
 
 //===- Results and the finished function -------------------------------------------------------------------------===//
