@@ -85,9 +85,14 @@ constexpr Refusal kRefusals[] = {
     {"dot", "write dot_prod(a, b)"},
     {"outer", "write outer_prod(a, b)"},
     {"cat", "write concat(a, b)"},
-    {"stack", "write concat(reshape(a, 1, -1), reshape(b, 1, -1), axis=0)"},
-    {"view", "write reshape(x, a, b)"},
-    {"unsqueeze", "write reshape(x, -1, 1)"},
+    {"stack", "write concat(a[None], b[None], axis=0), where `None` is the new axis"},
+    {"view", "write reshape(x, a, b), or x[:, None] to add an axis of size 1"},
+    {"unsqueeze", "write x[:, None], with `None` where the new axis goes; x[None] puts it first"},
+    {"expand_dims", "write x[:, None], with `None` where the new axis goes; x[None] puts it first"},
+    {"squeeze", "write x[:, 0], which takes the only part of an axis of size 1"},
+    {"flatten", "write reshape(x, -1)"},
+    {"repeat", "axes of size 1 stretch by themselves: write x[:, None], with `None` where the new axis goes"},
+    {"expand", "axes of size 1 stretch by themselves: write x[:, None], with `None` where the new axis goes"},
     {"clamp", "write min(max(x, low), high)"},
     {"clip", "write min(max(x, low), high)"},
     {"swish", "write silu(x)"},
@@ -137,6 +142,10 @@ Item Importer::evaluateCall(const CallExpr &expr) {
     if (tryGet<Element>(base) || tryGet<WholeGraph>(base))
       return fail(expr.place, "`" + std::string(expr.place.text().substr(0, 60)) + "` can only be looped over",
                   "write `for e in " + std::string(expr.place.text().substr(0, 60)) + ":`, or sum(… for e in …)");
+    for (const Refusal &refusal : kRefusals)
+      if (refusal.name == method->name)
+        return fail(method->namePlace, "values have no methods, so no `." + method->name + "(…)`",
+                    std::string(refusal.hint));
     return fail(method->namePlace, "values have no methods, so no `." + method->name + "(…)`",
                 "functions are written before their argument: `" + method->name + "(" +
                     std::string(method->base->place.text().substr(0, 40)) + ")`");

@@ -2,6 +2,8 @@
 
 #include "compiler/Import/Importer.h"
 
+#include <llvm/ADT/StringExtras.h>
+
 #include <cmath>
 
 namespace hector::importer {
@@ -46,6 +48,8 @@ Item Importer::evaluate(const Expr &expr) {
     return Text{static_cast<const StringExpr &>(expr).value};
   case ExprKind::Boolean:
     return Truth{static_cast<const BooleanExpr &>(expr).value};
+  case ExprKind::None:
+    return fail(expr.place, "`None` adds an axis to a row, and only that", "write it after a row, as in x[:, None]");
   case ExprKind::Attribute:
     return evaluateAttribute(static_cast<const AttributeExpr &>(expr));
   case ExprKind::Subscript:
@@ -303,15 +307,26 @@ Item Importer::evaluateSubscript(const SubscriptExpr &expr) {
   return fail(expr.place, describe(base) + " cannot be indexed");
 }
 
-/// Takes parts of a row by numbers and slices known when compiling.
+/// Takes parts of a row by numbers and slices known when compiling; `None` adds an axis of size 1.
 Item Importer::indexRows(Rows rows, const std::vector<const Expr *> &indices, Place place) {
   int64_t axis = 0;
   std::string whole = formatRowShape(rows.type().getShape());
+  auto isNewAxis = [](const Expr *index) { return index->kind == ExprKind::None; };
+  auto numIndices = static_cast<int64_t>(indices.size()) - llvm::count_if(indices, isNewAxis);
   for (const Expr *index : indices) {
     llvm::ArrayRef<int64_t> shape = rows.type().getShape();
+    if (isNewAxis(index)) {
+      llvm::SmallVector<int64_t> longer(shape);
+      longer.insert(longer.begin() + axis++, 1);
+      Item extended = reshape(rows, longer, place);
+      if (isPoison(extended))
+        return Poison{};
+      rows = std::get<Rows>(extended);
+      continue;
+    }
     if (axis >= static_cast<int64_t>(shape.size()))
-      return fail(index->place, "a row of " + whole + " is given " + std::to_string(indices.size()) +
-                                    (indices.size() == 1 ? " index" : " indices"));
+      return fail(index->place, "a row of " + whole + " is given " + std::to_string(numIndices) +
+                                    (numIndices == 1 ? " index" : " indices"));
     int64_t size = shape[axis], begin = 0, end = size;
     const auto *slice = as<SliceExpr>(*index);
     if (slice) {
@@ -563,7 +578,8 @@ Item Importer::evaluateCompare(const CompareExpr &expr) {
     return fail(expr.place, "nodes, edges and types are not numbers and cannot be compared",
                 "give each type its own value: declare `flag: EdgeType[]` and use flag[e.etype]");
   if (auto a = asNumber(left), b = asNumber(right); a && b)
-    return Truth{compare(expr.op, *a, *b)};
+    return Truth{a->isInteger && b->isInteger ? compare(expr.op, a->integer, b->integer)
+                                              : compare(expr.op, a->value, b->value)};
   Place a = expr.left->place, b = expr.right->place;
   switch (expr.op) {
   case CompareOp::Less:
@@ -798,19 +814,37 @@ mlir::Value Importer::materialise(const Rows &rows, Place place) {
   return builder.create<flow::SpreadOp>(location(place), type, rows.table, flow::MapAttr::get(&context, *map));
 }
 
-/// The reshape that would make `small` fit `large`, as text; empty where none does.
-static std::string suggestReshape(llvm::ArrayRef<int64_t> small, llvm::ArrayRef<int64_t> large, std::string_view text) {
+/// `text` with what is needed around it to be indexed.
+static std::string asBase(std::string_view text) {
+  constexpr size_t kMaxShown = 60;
+  if (text.size() > kMaxShown)
+    return "(…)";
+  int depth = 0;
+  bool isPlain = true;
+  for (char c : text) {
+    depth += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
+    isPlain &= depth > 0 || llvm::isAlnum(c) || c == '_' || c == '.' || c == ')' || c == ']';
+  }
+  return isPlain ? std::string(text) : "(" + std::string(text) + ")";
+}
+
+/// The new axes that would make `small` fit `large`, as text: after its own, before them, or between; empty where none
+/// do.
+static std::string suggestAxes(llvm::ArrayRef<int64_t> small, llvm::ArrayRef<int64_t> large, std::string_view text) {
   if (small.empty() || small.size() >= large.size())
     return {};
-  for (bool leading : {true, false}) {
+  size_t missing = large.size() - small.size();
+  llvm::SmallVector<size_t> positions = {small.size()};
+  llvm::append_range(positions, llvm::seq<size_t>(0, small.size()));
+  for (size_t position : positions) {
     llvm::SmallVector<int64_t> padded(small);
-    padded.insert(leading ? padded.end() : padded.begin(), large.size() - small.size(), 1);
+    padded.insert(padded.begin() + position, missing, 1);
     if (!flow::commonShape(padded, large))
       continue;
-    std::string sizes;
-    for (int64_t size : padded)
-      sizes += ", " + std::to_string(size);
-    return "write `reshape(" + std::string(text.substr(0, 60)) + sizes + ")`";
+    std::string indices;
+    for (size_t i = 0; i < position + missing; ++i)
+      indices += std::string(i ? ", " : "") + (i < position ? ":" : "None");
+    return "write `" + asBase(text) + "[" + indices + "]`";
   }
   return {};
 }
@@ -825,8 +859,8 @@ Item Importer::elementwise(llvm::StringRef name, const Item &a, const Item &b, P
   if (!shape) {
     Diagnostic &diagnostic = error(place, "rows of " + formatRowShape(left) + " and of " + formatRowShape(right) +
                                               " cannot be combined element by element");
-    std::string help = left.size() < right.size() ? suggestReshape(left, right, aPlace.text())
-                                                  : suggestReshape(right, left, bPlace.text());
+    std::string help =
+        left.size() < right.size() ? suggestAxes(left, right, aPlace.text()) : suggestAxes(right, left, bPlace.text());
     if (left.size() == 2 && right.size() == 1 && name == flow::MulOp::getOperationName())
       help = "a row times a matrix is written with the row first: `" + std::string(bPlace.text().substr(0, 40)) +
              " * " + std::string(aPlace.text().substr(0, 40)) + "`";

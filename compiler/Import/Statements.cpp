@@ -223,6 +223,7 @@ bool Importer::callsFunction(const Expr &expr) const {
   case ExprKind::Float:
   case ExprKind::String:
   case ExprKind::Boolean:
+  case ExprKind::None:
     return false;
   case ExprKind::Attribute:
     return callsFunction(*as<AttributeExpr>(expr)->base);
