@@ -49,6 +49,13 @@ Index toIndex(const IdArray &ids) {
   return index;
 }
 
+/// The node type at one end of each relation; `end` is `src_ntype` or `dst_ntype`.
+Result<IdArray> typesOfRelations(const Graph &graph, Map end) {
+  if (graph.numNodeTypes() == 0 && graph.numRelations() > 0)
+    return Status::invalid("the model asks for the node types that a relation joins, but the graph has no node type");
+  return end == Map::SrcNodeType ? graph.srcTypeOfRelation() : graph.dstTypeOfRelation();
+}
+
 /// `second` after `first`.
 Index chain(const Index &first, const Index &second) {
   Index index(first.size());
@@ -207,10 +214,7 @@ private:
       return chain(toIndex(pairs.relation), *types);
     }
     case Domain::EdgeType: {
-      if (graph.numNodeTypes() == 0 && graph.numRelations() > 0)
-        return Status::invalid(
-            "the model asks for the node types that a relation joins, but the graph has no node type");
-      auto types = map == Map::SrcNodeType ? graph.srcTypeOfRelation() : graph.dstTypeOfRelation();
+      auto types = typesOfRelations(graph, map);
       if (!types)
         return types.status();
       return toIndex(*types);
@@ -414,6 +418,8 @@ private:
         .Case<flow::MulOp>([&](auto) { return combine([](double a, double b) { return a * b; }); })
         .Case<flow::DivOp>([&](auto) { return combine([](double a, double b) { return a / b; }); })
         .Case<flow::ChainOp>([&](auto) { return combine([](double g, double f) { return g == 0.0 ? 0.0 : g * f; }); })
+        .Case<flow::FloorDivOp>([&](auto) { return combine(flow::floorDivide); })
+        .Case<flow::ModOp>([&](auto) { return combine(flow::modulo); })
         .Case<flow::PowOp>([&](auto) { return combine([](double a, double b) { return std::pow(a, b); }); })
         .Case<flow::MaxOp>([&](auto) { return combine([](double a, double b) { return larger(a, b); }); })
         .Case<flow::MinOp>([&](auto) { return combine([](double a, double b) { return -larger(-a, -b); }); })
@@ -618,7 +624,17 @@ private:
 
 }  // namespace
 
+Status checkGraph(mlir::func::FuncOp function, const Graph &graph) {
+  if (auto ends = function->getAttrOfType<mlir::ArrayAttr>("flow.relation_ends"))
+    for (auto end : ends.getAsRange<flow::MapAttr>())
+      if (auto types = typesOfRelations(graph, end.getValue()); !types)
+        return types.status();
+  return Status::ok();
+}
+
 Result<std::vector<Table>> interpret(mlir::func::FuncOp function, const Graph &graph, std::vector<Table> arguments) {
+  if (Status status = checkGraph(function, graph); !status.isOk())
+    return status;
   return Run(function, graph).run(std::move(arguments));
 }
 

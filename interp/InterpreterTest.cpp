@@ -78,6 +78,28 @@ TEST(Interpreter, Arithmetic) {
   expectNumbers(binary("pow", {2, 9, -2, 0}, {10, 0.5, 3, 0}), {1024, 3, -8, 1});
 }
 
+// Expected values are CPython's; where b is 0, which it refuses, NumPy's.
+TEST(Interpreter, FloorDivisionAndRemainder) {
+  expectNumbers(binary("floor_div", {1, -7, 7, -7}, {0.1, 2, -2, -2}), {9, -4, -4, 3});
+  expectNumbers(binary("mod", {1, -7, 7, -7}, {0.25, 2, -2, -2}), {0, 1, -1, -1});
+  expectNumbers(binary("mod", {1, 0.3, -1e-20, 5.5}, {0.1, 0.1, 3, 1}), {std::fmod(1, 0.1), 0.3 - 0.1 - 0.1, 3, 0.5});
+  expectNumbers(binary("floor_div", {5, -5, kInf, kNaN}, {kInf, kInf, 2, 2}), {0, -1, kNaN, kNaN});
+  expectNumbers(binary("mod", {5, -5, kInf, 2}, {kInf, kInf, 2, kNaN}), {5, kInf, kNaN, kNaN});
+  expectNumbers(binary("floor_div", {5, -5, 0, kInf}, {0, 0, 0, 0}), {kInf, -kInf, kNaN, kInf});
+  expectNumbers(binary("mod", {5, -5, 0, kInf}, {0, 0, 0, 0}), {kNaN, kNaN, kNaN, kNaN});
+}
+
+TEST(Interpreter, ZerosOfFloorDivisionAndRemainderHaveSigns) {
+  auto signs = [](const Numbers &numbers) {
+    std::string text;
+    for (double number : numbers)
+      text += number != 0.0 ? '?' : std::signbit(number) ? '-' : '+';
+    return text;
+  };
+  EXPECT_EQ(signs(binary("floor_div", {0, -0.0, 0.5, -0.5}, {2, 2, 2, -2})), "+-++");
+  EXPECT_EQ(signs(binary("mod", {4, -4, 4, -0.0}, {2, 2, -2, 2})), "++-+");
+}
+
 TEST(Interpreter, MaxAndMinShowNaN) {
   expectNumbers(binary("max", {1, 5, kNaN, 1}, {2, -5, 1, kNaN}), {2, 5, kNaN, kNaN});
   expectNumbers(binary("min", {1, 5, kNaN, 1}, {2, -5, 1, kNaN}), {1, -5, kNaN, kNaN});
@@ -391,6 +413,24 @@ TEST(Interpreter, RelationsThatJoinSeveralTypesHaveNoType) {
   expectNumbers(compute(mixed, {"ntype, f64"}, {{1, 2}},
                         "%r = flow.relu %a[dst_ntype] : <ntype, f64, device> -> <etype, f64, device>", "etype, f64"),
                 {1});
+}
+
+TEST(Interpreter, FunctionsSayOnWhichTypesTheyRely) {
+  // The op alone would do with any graph: the edges know the types of their own sources.
+  const GraphText mixed{{0, 1}, {0, 0}, {0, 0}, {0, 1, 2}, 1};
+  auto text = [](const std::string &end) {
+    return "func.func @f(%a: !flow.rows<ntype, f64, device>) -> !flow.rows<edge, f64, device> "
+           "attributes {flow.relation_ends = [#flow.map<" +
+           end + ">]} {\n%r = flow.relu %a[" + end +
+           "] : <ntype, f64, device> -> <edge, f64, device>\nreturn %r : !flow.rows<edge, f64, device>\n}";
+  };
+  EXPECT_NE(failure(mixed, text("src_ntype"), {{1, 2}}).find("relation 0 has sources of several node types"),
+            std::string::npos);
+  FlowText flow(text("dst_ntype"));
+  ASSERT_TRUE(flow.isRead());
+  auto results = flow.run(mixed.make(), {{1, 2}});
+  ASSERT_TRUE(results.isOk()) << results.status().message();
+  expectNumbers((*results)[0].values, {1, 1});
 }
 
 TEST(Interpreter, RelationsOfAGraphWithoutTypes) {

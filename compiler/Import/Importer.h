@@ -70,6 +70,7 @@ private:
     const Slot *slot;
   };
   std::optional<Result> resolveResult(const Expr &expr);
+  bool checkResultName(const Result &result);
   std::optional<Result> resolveResultName(const std::string &name, Place place);
   Item callFunction(const language::FunctionStmt &function, bool isPrelude, const language::CallExpr &call);
 
@@ -117,6 +118,7 @@ private:
   Item indexRows(Rows rows, const std::vector<const Expr *> &indices, Place place);
   std::optional<bool> compileTimeTruth(const Expr &expr, std::string_view use);
   std::optional<int64_t> compileTimeInteger(const Expr &expr, std::string_view use);
+  Item refuseFloat(const Expr &expr, double value);
   std::optional<std::string> subscriptName(const Expr &index);
 
   // Building ops. All dense ops go through `dense`, which picks the domain.
@@ -189,7 +191,9 @@ private:
   bool hasLostName = false;          // one of them had a name that is not known
   std::vector<Result> results;
   bool hasResults = false;
-  int writes = 0;  // of tables, so far
+  const Expr *unused = nullptr;      // the call at hand, where nothing reads its value
+  std::set<flow::Map> relationEnds;  // of `src_ntype`, `dst_ntype` those that the model finds from an edge type
+  int writes = 0;                    // of tables, so far
   int depth = 0;
   int64_t work = 0;
 };

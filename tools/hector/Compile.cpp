@@ -3,6 +3,7 @@
 #include "Model.h"
 #include "Summary.h"
 #include "compiler/Analysis/Cost.h"
+#include "interp/Interpreter.h"
 #include "runtime/storage/File.h"
 
 #include <llvm/Support/raw_ostream.h>
@@ -54,6 +55,9 @@ static Status compileModel(const CompileOptions &options) {
     auto graph = loadGraph(options.graphPath, model->signature);
     if (!graph)
       return graph.status();
+    for (auto function : module->get().getOps<mlir::func::FuncOp>())
+      if (Status status = checkGraph(function, *graph); !status.isOk())
+        return std::move(status).during("error: " + options.graphPath);
     attachGraph(module->get(), *graph);
   }
   if (!options.cache.empty()) {

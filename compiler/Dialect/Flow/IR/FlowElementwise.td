@@ -54,6 +54,28 @@ def Flow_AddOp : Flow_BinaryOp<"add", "Computes `a + b`.">;
 def Flow_SubOp : Flow_BinaryOp<"sub", "Computes `a - b`.">;
 def Flow_MulOp : Flow_BinaryOp<"mul", "Computes `a * b`.">;
 def Flow_DivOp : Flow_BinaryOp<"div", "Computes `a / b`.">;
+def Flow_FloorDivOp : Flow_BinaryOp<"floor_div", "Computes `a // b` as Python does; its slope is 0."> {
+  let description = [{
+    The quotient that belongs to the remainder of `flow.mod`, so that `b * (a // b) + a % b` is `a`. For example,
+    `1.0 // 0.1` is 9, because 0.1 is stored as a little more than a tenth. If `b` is 0, the result is `a / b`.
+    - (C1) the result's row shape is the common shape of the operands'.
+    - (C2) all have one element type, not i1.
+    ```mlir
+    %q = flow.floor_div %a, %b : <node, 8xf32, device>, <node, 8xf32, device> -> <node, 8xf32, device>
+    ```
+  }];
+}
+
+def Flow_ModOp : Flow_BinaryOp<"mod", "Computes the remainder `a % b` as Python does: exact, with the sign of `b`."> {
+  let description = [{
+    - (C1) the result's row shape is the common shape of the operands'.
+    - (C2) all have one element type, not i1.
+    ```mlir
+    %r = flow.mod %a, %b : <node, 8xf32, device>, <node, 8xf32, device> -> <node, 8xf32, device>
+    ```
+  }];
+}
+
 def Flow_PowOp : Flow_BinaryOp<"pow", "Raises `a` to the power `b`.">;
 def Flow_MaxOp : Flow_BinaryOp<"max", "Computes the larger of `a` and `b`; on a tie `a` receives the gradient.">;
 def Flow_MinOp : Flow_BinaryOp<"min", "Computes the smaller of `a` and `b`; on a tie `a` receives the gradient.">;

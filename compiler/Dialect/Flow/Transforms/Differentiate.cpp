@@ -60,7 +60,7 @@ private:
 
 /// Whether an op's result changes smoothly with its operands.
 bool isDifferentiable(Operation &op) {
-  return !mlir::isa<ConstantOp, SignOp, FloorOp, FirstMatchOp, RowFirstMatchOp>(op) &&
+  return !mlir::isa<ConstantOp, SignOp, FloorOp, FloorDivOp, FirstMatchOp, RowFirstMatchOp>(op) &&
          !mlir::cast<RowsType>(op.getResult(0).getType()).isBool();
 }
 
@@ -388,6 +388,12 @@ void Differentiator::differentiateDense(Operation &op, Read g) {
           give(dense, 0, binary<ChainOp>(g, binary<DivOp>(constant(1.0), in(1))));
         if (wants(1))
           give(dense, 1, unary<NegOp>(binary<ChainOp>(g, binary<DivOp>(y, in(1)))));
+      })
+      .Case<ModOp>([&](auto) {
+        // a - (a // b) · b, and the quotient is constant between its steps.
+        give(dense, 0, g);
+        if (wants(1))
+          give(dense, 1, unary<NegOp>(binary<ChainOp>(g, binary<FloorDivOp>(in(0), in(1)))));
       })
       .Case<PowOp>([&](PowOp pow) { differentiatePow(pow, g); })
       .Case<MaxOp, MinOp>([&](auto choice) {

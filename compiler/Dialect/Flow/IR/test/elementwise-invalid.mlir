@@ -553,6 +553,86 @@ func.func @div_c2_type(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node,
 
 // -----
 
+func.func @floor_div_c1_sizes(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node, 3xf32, device>) {
+  // expected-error @below {{cannot combine rows of 4xf32 and 3xf32 element by element}}
+  %r = flow.floor_div %a, %b : <node, 4xf32, device>, <node, 3xf32, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @floor_div_c1_rank(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node, 2x4xf32, device>) {
+  // expected-error @below {{cannot combine rows of 4xf32 and 2x4xf32 element by element}}
+  %r = flow.floor_div %a, %b : <node, 4xf32, device>, <node, 2x4xf32, device> -> <node, 2x4xf32, device>
+  return
+}
+
+// -----
+
+func.func @floor_div_c1_result(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node, 1xf32, device>) {
+  // expected-error @below {{gives rows of 4xf32, but its result has 1xf32}}
+  %r = flow.floor_div %a, %b : <node, 4xf32, device>, <node, 1xf32, device> -> <node, 1xf32, device>
+  return
+}
+
+// -----
+
+func.func @floor_div_c2_truth(%a: !flow.rows<node, i1, device>, %b: !flow.rows<node, i1, device>) {
+  // expected-error @below {{computes with numbers, but its result holds i1}}
+  %r = flow.floor_div %a, %b : <node, i1, device>, <node, i1, device> -> <node, i1, device>
+  return
+}
+
+// -----
+
+func.func @floor_div_c2_type(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node, 4xf16, device>) {
+  // expected-error @below {{has a result of 'f32', but operand 1 of 'f16'}}
+  %r = flow.floor_div %a, %b : <node, 4xf32, device>, <node, 4xf16, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @mod_c1_sizes(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node, 3xf32, device>) {
+  // expected-error @below {{cannot combine rows of 4xf32 and 3xf32 element by element}}
+  %r = flow.mod %a, %b : <node, 4xf32, device>, <node, 3xf32, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @mod_c1_rank(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node, 2x4xf32, device>) {
+  // expected-error @below {{cannot combine rows of 4xf32 and 2x4xf32 element by element}}
+  %r = flow.mod %a, %b : <node, 4xf32, device>, <node, 2x4xf32, device> -> <node, 2x4xf32, device>
+  return
+}
+
+// -----
+
+func.func @mod_c1_result(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node, 1xf32, device>) {
+  // expected-error @below {{gives rows of 4xf32, but its result has 1xf32}}
+  %r = flow.mod %a, %b : <node, 4xf32, device>, <node, 1xf32, device> -> <node, 1xf32, device>
+  return
+}
+
+// -----
+
+func.func @mod_c2_truth(%a: !flow.rows<node, i1, device>, %b: !flow.rows<node, i1, device>) {
+  // expected-error @below {{computes with numbers, but its result holds i1}}
+  %r = flow.mod %a, %b : <node, i1, device>, <node, i1, device> -> <node, i1, device>
+  return
+}
+
+// -----
+
+func.func @mod_c2_type(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node, 4xf16, device>) {
+  // expected-error @below {{has a result of 'f32', but operand 1 of 'f16'}}
+  %r = flow.mod %a, %b : <node, 4xf32, device>, <node, 4xf16, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
 func.func @pow_c1_sizes(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node, 3xf32, device>) {
   // expected-error @below {{cannot combine rows of 4xf32 and 3xf32 element by element}}
   %r = flow.pow %a, %b : <node, 4xf32, device>, <node, 3xf32, device> -> <node, 4xf32, device>

@@ -194,6 +194,27 @@ func.func @add_constants_f64() -> !flow.rows<one, f64, device> {
   // CHECK-NEXT: return %[[R]]
 }
 
+// 0.1 is a little more than a tenth: it is contained nine times.
+// CHECK-LABEL: func.func @floor_div_constants_f64(
+func.func @floor_div_constants_f64() -> !flow.rows<one, f64, device> {
+  %a = flow.constant 1.0 : <one, f64, device>
+  %b = flow.constant 0.1 : <one, f64, device>
+  %r = flow.floor_div %a, %b : <one, f64, device>, <one, f64, device> -> <one, f64, device>
+  return %r : !flow.rows<one, f64, device>
+  // CHECK: %[[R:.*]] = flow.constant 9.000000e+00
+  // CHECK-NEXT: return %[[R]]
+}
+
+// CHECK-LABEL: func.func @mod_constants_f64(
+func.func @mod_constants_f64() -> !flow.rows<one, f64, device> {
+  %a = flow.constant -7.0 : <one, f64, device>
+  %b = flow.constant 3.0 : <one, f64, device>
+  %r = flow.mod %a, %b : <one, f64, device>, <one, f64, device> -> <one, f64, device>
+  return %r : !flow.rows<one, f64, device>
+  // CHECK: %[[R:.*]] = flow.constant 2.000000e+00
+  // CHECK-NEXT: return %[[R]]
+}
+
 // CHECK-LABEL: func.func @add_constants_f32(
 func.func @add_constants_f32() -> !flow.rows<one, f32, device> {
   %a = flow.constant 3.0 : <one, f32, device>

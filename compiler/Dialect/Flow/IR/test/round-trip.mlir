@@ -250,6 +250,10 @@ func.func @elementwise(%x: !flow.rows<edge, 4x3xf32, device>, %y: !flow.rows<nod
   %19 = flow.mul %x, %y[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
   // CHECK: flow.div %{{.*}}, %{{.*}}[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
   %20 = flow.div %x, %y[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
+  // CHECK: flow.floor_div %{{.*}}, %{{.*}}[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
+  %floor_div = flow.floor_div %x, %y[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
+  // CHECK: flow.mod %{{.*}}, %{{.*}}[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
+  %mod = flow.mod %x, %y[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
   // CHECK: flow.pow %{{.*}}, %{{.*}}[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
   %21 = flow.pow %x, %y[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
   // CHECK: flow.max %{{.*}}, %{{.*}}[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
