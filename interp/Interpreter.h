@@ -21,10 +21,18 @@ struct Table {
 /// How many rows a table of `domain` has.
 int64_t numRows(const Graph &graph, flow::Domain domain);
 
+/// What a run computes besides a function of its arguments.
+struct RunMode {
+  bool isTraining = false;  // dropout drops; otherwise it is the identity
+  uint64_t seed = 0;        // of everything random
+  uint64_t step = 0;        // of training: each step drops other numbers
+};
+
 /// Computes the results of `function` from its arguments, in their order. Every op's result is rounded to its element
 /// type, so that f32 functions show what float32 storage does; sums inside an op are in float64 throughout.
 /// Fails where an argument has the wrong size, where the graph lacks a map that the function uses, or where a table
 /// does not fit in memory.
-Result<std::vector<Table>> interpret(mlir::func::FuncOp function, const Graph &graph, std::vector<Table> arguments);
+Result<std::vector<Table>> interpret(mlir::func::FuncOp function, const Graph &graph, std::vector<Table> arguments,
+                                     const RunMode &mode = {});
 
 }  // namespace hector
