@@ -74,12 +74,16 @@ def DifferentiatePass : Pass<"flow-differentiate", "mlir::func::FuncOp"> {
     func.func @f(%x {flow.name = "x"}, %g {flow.name = "grad.out"}) -> (… {flow.name = "out"}, … {flow.name = "grad.x"})
     ```
     Spreads and reductions are dual: what an op read along a map, its gradient sums along it. The gradient of a linear
-    op's weights is one op, `flow.weight_grad`. The attribute `flow.forward_results` says how many results come first. Only values that lie between an asked-for input and a result get a
-    gradient. Products of the chain rule are `flow.chain`: a row that nothing reads contributes nothing, whatever inf or
+    op's weights is one op, `flow.weight_grad`. The attribute `flow.forward_results` says how many results come first.
+    Only values that lie between an asked-for input and a result get a gradient; nothing is built for others. Inputs are
+    asked for by the option `inputs`, or by the function's attribute `flow.gradients = ["w", "q"]`, which pipelines leave
+    alone; without either, all are. An op that has no rule and is not flat (as comparisons, signs and floors are) is an
+    error. Products of the chain rule are `flow.chain`: a row that nothing reads contributes nothing, whatever inf or
     NaN it holds. Runs after rewrites that make the forward pass smaller, so that there is less to differentiate.
   }];
   let options = [
-    ListOption<"inputs", "inputs", "std::string", "Names of the inputs whose gradients are wanted; all, if empty">
+    ListOption<"inputs", "inputs", "std::string", "Names of the inputs whose gradients are wanted; if empty, those of "
+               "`flow.gradients`, or all">
   ];
 }
 
