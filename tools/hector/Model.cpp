@@ -185,7 +185,7 @@ Status chooseGradients(mlir::ModuleOp module, const language::Signature &signatu
                             : "model `" + signature.name + "` has no input `" + name.str() + "` for --grad";
     return Status::invalid(
         "error: " + text +
-        (kind || near.empty() ? "; its inputs are " + list : "; did you mean `" + std::string(near) + "`?"));
+        (kind || near.empty() ? "; the model's inputs are " + list : "; did you mean `" + std::string(near) + "`?"));
   }
   mlir::Builder builder(module.getContext());
   for (auto function : module.getOps<mlir::func::FuncOp>())

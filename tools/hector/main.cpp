@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -29,6 +30,18 @@ static CLI::Validator oneOf(std::vector<std::string> names) {
         return "`" + value + "` is not " + list;
       },
       shown + "}");
+}
+
+/// A check that an option's value is a number of 64 bits without a sign; CLI11 would take -1 for the largest.
+static CLI::Validator unsignedNumber() {
+  return CLI::Validator(
+      [](std::string &value) -> std::string {
+        uint64_t number = 0;
+        auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+        bool isNumber = error == std::errc() && rest == value.data() + value.size();
+        return isNumber ? "" : "`" + value + "` is not a whole number from 0 to 18446744073709551615";
+      },
+      "");
 }
 
 /// What is wrong with the command line, in one line. A word that nothing takes comes first: CLI11 would rather complain
@@ -89,14 +102,19 @@ static constexpr std::string_view kEveryInput = "*";
 
 static void addGradOption(CLI::App &command, bool &grad, std::string &inputs, const std::string &help) {
   command
-      .add_option_function<std::string>(
+      .add_option_function<std::vector<std::string>>(
           "--grad",
-          [&](const std::string &names) {
+          [&](const std::vector<std::string> &lists) {
             grad = true;
-            inputs = names.find(kEveryInput) == std::string::npos ? names : "";
+            for (const std::string &names : lists)
+              inputs += (inputs.empty() ? "" : ",") + names;
+            if (std::find(lists.begin(), lists.end(), kEveryInput) != lists.end())
+              inputs.clear();
           },
           help + ", or for those of a list such as W,q")
-      ->join(',')
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false)
       ->type_name("[NAMES]");
 }
 
@@ -149,8 +167,11 @@ int main(int argc, char **argv) {
   addGradOption(*runApp, run.grad, run.gradInputs, "Also reads grad.RESULT and writes grad.INPUT for every input");
   runApp->add_flag("--train", run.train, "Computes as in training: dropout drops");
   runApp->add_option("--seed", run.seed, "What dropout draws from: the same seed and step drop the same numbers")
+      ->check(unsignedNumber())
       ->type_name("NUMBER");
-  runApp->add_option("--step", run.step, "The step of training, which draws numbers of its own")->type_name("NUMBER");
+  runApp->add_option("--step", run.step, "The step of training, which draws numbers of its own")
+      ->check(unsignedNumber())
+      ->type_name("NUMBER");
   runApp->add_option("--passes", run.passes, "none, default, C, R, default,-NAME, or names separated by commas")
       ->capture_default_str()
       ->type_name("LIST");
