@@ -1,5 +1,6 @@
 #include "interp/Interpreter.h"
 
+#include "runtime/base/Philox.h"
 #include "runtime/storage/Tensor.h"
 
 #include <llvm/ADT/DenseMap.h>
@@ -88,7 +89,8 @@ std::vector<int64_t> broadcastOffsets(llvm::ArrayRef<int64_t> shape, llvm::Array
 
 class Run {
 public:
-  Run(mlir::func::FuncOp function, const Graph &graph) : function(function), graph(graph) {}
+  Run(mlir::func::FuncOp function, const Graph &graph, const RunMode &mode)
+      : function(function), graph(graph), mode(mode) {}
 
   Result<std::vector<Table>> run(std::vector<Table> arguments) {
     mlir::Block &block = function.getBody().front();
@@ -452,6 +454,7 @@ private:
           double slope = leaky.getSlope().convertToDouble();
           return apply([=](double a) { return a > 0 ? a : slope * a; });
         })
+        .Case<flow::DropoutOp>([&](flow::DropoutOp dropout) { return computeDropout(dropout, in, type, result); })
         .Case<flow::SelectOp>([&](auto) { return computeSelect(dense, in, type, result); })
         .Case<flow::LinearOp>([&](flow::LinearOp linear) { return computeLinear(linear, in, type, result); })
         .Case<flow::DotOp>([&](flow::DotOp dot) { return computeDot(dot, in, type, result); })
@@ -467,6 +470,31 @@ private:
         .Default([](mlir::Operation *op) {
           return Status::failed("the interpreter has no rule for " + op->getName().getStringRef().str());
         });
+  }
+
+  /// The number of a row that does not depend on the order in which rows are kept. See DropoutMask.
+  uint64_t outsideNumber(Domain domain, int64_t row) const {
+    if (domain != Domain::SrcPair && domain != Domain::DstPair)
+      return static_cast<uint64_t>(row);
+    const Pairs &pairs = domain == Domain::SrcPair ? graph.srcPairs() : graph.dstPairs();
+    return static_cast<uint64_t>(pairs.relation[row]) * static_cast<uint64_t>(graph.numNodes()) +
+           static_cast<uint64_t>(pairs.node[row]);
+  }
+
+  Status computeDropout(flow::DropoutOp op, const std::vector<Operand> &in, RowsType type, Table &result) {
+    double rate = op.getRate().convertToDouble();
+    DropoutMask mask(mode.seed, mode.step, static_cast<uint32_t>(op.getStream()), rate);
+    int64_t size = type.getRowSize();
+    for (int64_t i = 0; i < result.rows; ++i) {
+      uint64_t row = outsideNumber(type.getDomain(), i);
+      for (int64_t k = 0; k < size; ++k) {
+        double value = in[0].row(i)[k];
+        if (mode.isTraining)
+          value = mask.drops(row, static_cast<uint64_t>(k)) ? 0.0 : value / (1.0 - rate);
+        result.values[i * size + k] = value;
+      }
+    }
+    return Status::ok();
   }
 
   Status computeSelect(flow::DenseOp op, const std::vector<Operand> &in, RowsType type, Table &result) {
@@ -618,6 +646,7 @@ private:
 
   mlir::func::FuncOp function;
   const Graph &graph;
+  RunMode mode;
   llvm::DenseMap<mlir::Value, Table> tables;
   std::map<std::pair<Domain, Map>, Index> indices;
 };
@@ -632,10 +661,11 @@ Status checkGraph(mlir::func::FuncOp function, const Graph &graph) {
   return Status::ok();
 }
 
-Result<std::vector<Table>> interpret(mlir::func::FuncOp function, const Graph &graph, std::vector<Table> arguments) {
+Result<std::vector<Table>> interpret(mlir::func::FuncOp function, const Graph &graph, std::vector<Table> arguments,
+                                     const RunMode &mode) {
   if (Status status = checkGraph(function, graph); !status.isOk())
     return status;
-  return Run(function, graph).run(std::move(arguments));
+  return Run(function, graph, mode).run(std::move(arguments));
 }
 
 }  // namespace hector

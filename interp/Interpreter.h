@@ -21,14 +21,22 @@ struct Table {
 /// How many rows a table of `domain` has.
 int64_t numRows(const Graph &graph, flow::Domain domain);
 
-/// Fails where the graph lacks what `function` relies on, as `flow.relation_ends` says. Ops alone would not show it: an
-/// edge finds the type of its source in any graph, but the type of its relation's sources only where there is one.
+/// Fails if the graph lacks what `function` relies on, as `flow.relation_ends` says. Ops alone would not show it: an edge
+/// finds the type of its source in any graph, but the type of its relation's sources only if there is one.
 Status checkGraph(mlir::func::FuncOp function, const Graph &graph);
+
+/// What a run computes besides a function of its arguments.
+struct RunMode {
+  bool isTraining = false;  // dropout drops; otherwise it is the identity
+  uint64_t seed = 0;        // of everything random
+  uint64_t step = 0;        // of training: each step drops other numbers
+};
 
 /// Computes the results of `function` from its arguments, in their order. Every op's result is rounded to its element
 /// type, so that f32 functions show what float32 storage does; sums inside an op are in float64 throughout.
 /// Fails if an argument has the wrong size, if the graph lacks what the function uses or relies on, or if a table does not
 /// fit in memory.
-Result<std::vector<Table>> interpret(mlir::func::FuncOp function, const Graph &graph, std::vector<Table> arguments);
+Result<std::vector<Table>> interpret(mlir::func::FuncOp function, const Graph &graph, std::vector<Table> arguments,
+                                     const RunMode &mode = {});
 
 }  // namespace hector

@@ -2,6 +2,7 @@
 
 #include "interp/FlowText.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -19,7 +20,7 @@ const GraphText kGraph{{0, 1, 1, 2}, {2, 2, 2, 0}, {0, 0, 0, 2}, {0, 2, 4}, 3};
 
 /// What `body`, which defines %r, computes from tables %a, %b, … of the given types.
 Numbers compute(const GraphText &graph, const std::vector<std::string> &types, const std::vector<Numbers> &arguments,
-                const std::string &body, const std::string &result) {
+                const std::string &body, const std::string &result, const RunMode &mode = {}) {
   std::string text = "func.func @f(";
   for (size_t i = 0; i < types.size(); ++i)
     text += (i ? ", %" : "%") + std::string(1, static_cast<char>('a' + i)) + ": !flow.rows<" + types[i] + ", device>";
@@ -28,7 +29,7 @@ Numbers compute(const GraphText &graph, const std::vector<std::string> &types, c
   EXPECT_TRUE(flow.isRead()) << text;
   if (!flow.isRead())
     return {};
-  auto results = flow.run(graph.make(), arguments);
+  auto results = flow.run(graph.make(), arguments, mode);
   EXPECT_TRUE(results.isOk()) << results.status().message();
   return results ? (*results)[0].values : Numbers();
 }
@@ -391,6 +392,56 @@ TEST(Interpreter, SumsInsideAnOpAreFloat64) {
                         "%r = flow.reduce sum %a via etype : <edge, f32, device> -> <etype, f32, device>",
                         "etype, f32"),
                 {0x1p24 + 2, 0, 0});
+}
+
+/// Dropout of ones, 64 to a row: for each row of `domain`, 0 or 1 / (1 - rate).
+Numbers dropOnes(const GraphText &graph, const std::string &domain, int stream, const RunMode &mode) {
+  std::string rows = domain + ", 64xf64";
+  return compute(graph, {"one, 64xf64"}, {Numbers(64, 1.0)},
+                 "%r = flow.dropout %a[one] {rate = 0.75 : f64, stream = " + std::to_string(stream) +
+                     " : i64} : <one, 64xf64, device> -> <" + rows + ", device>",
+                 rows, mode);
+}
+
+TEST(Interpreter, DropoutOutsideOfTrainingIsTheIdentity) {
+  EXPECT_EQ(dropOnes(kGraph, "edge", 0, {}), Numbers(4 * 64, 1.0));
+}
+
+TEST(Interpreter, DropoutScalesWhatItKeeps) {
+  Numbers drawn = dropOnes(kGraph, "edge", 0, {.isTraining = true});
+  ptrdiff_t zeros = std::count(drawn.begin(), drawn.end(), 0.0), kept = std::count(drawn.begin(), drawn.end(), 4.0);
+  EXPECT_EQ(zeros + kept, 256);
+  EXPECT_NEAR(static_cast<double>(zeros), 192.0, 40.0);
+}
+
+TEST(Interpreter, DropoutDependsOnSeedStepAndStream) {
+  Numbers drawn = dropOnes(kGraph, "node", 0, {.isTraining = true});
+  EXPECT_EQ(dropOnes(kGraph, "node", 0, {.isTraining = true}), drawn);
+  EXPECT_NE(dropOnes(kGraph, "node", 0, {.isTraining = true, .seed = 1}), drawn);
+  EXPECT_NE(dropOnes(kGraph, "node", 0, {.isTraining = true, .step = 1}), drawn);
+  EXPECT_NE(dropOnes(kGraph, "node", 1, {.isTraining = true}), drawn);
+}
+
+TEST(Interpreter, DropoutOfAPairDependsOnItsNodeAndRelation) {
+  // Pair (1, r0) comes second in one graph and first in the other.
+  GraphText without = kGraph;
+  without.src = {1, 1, 2};
+  without.dst = {2, 2, 0};
+  without.etype = {0, 0, 2};
+  Numbers all = dropOnes(kGraph, "src_pair", 0, {.isTraining = true});
+  Numbers fewer = dropOnes(without, "src_pair", 0, {.isTraining = true});
+  EXPECT_EQ(Numbers(all.begin() + 64, all.end()), fewer);
+}
+
+TEST(Interpreter, DropoutDropsInfinityAndNaN) {
+  for (double rate : {0.5, 1.0}) {
+    Numbers drawn = compute(kGraph, {"one, 64xf64"}, {Numbers(64, kNaN)},
+                            "%r = flow.dropout %a {rate = " + std::to_string(rate) +
+                                " : f64, stream = 0 : i64} : <one, 64xf64, device> -> <one, 64xf64, device>",
+                            "one, 64xf64", {.isTraining = true});
+    ptrdiff_t zeros = std::count(drawn.begin(), drawn.end(), 0.0);
+    EXPECT_TRUE(rate == 1.0 ? zeros == 64 : zeros > 10 && zeros < 54) << zeros;
+  }
 }
 
 /// The message of a run that must fail.

@@ -130,7 +130,10 @@ Keys::Keys(mlir::func::FuncOp function) {
     keys[argument] = keyOf(mlir::cast<RowsType>(argument.getType()).getDomain());
   for (mlir::Operation &op : function.getBody().front().without_terminator()) {
     Key key;
-    if (auto dense = mlir::dyn_cast<DenseOp>(op)) {
+    if (mlir::isa<DropoutOp>(op)) {
+      // Every row is drawn by itself, however equal the rows that it reads.
+      key = keyOf(mlir::cast<RowsType>(op.getResult(0).getType()).getDomain());
+    } else if (auto dense = mlir::dyn_cast<DenseOp>(op)) {
       for (unsigned i = 0; i < op.getNumOperands(); ++i)
         key.unite(keyThrough(dense.getResultRows().getDomain(), dense.getMap(i), of(op.getOperand(i))));
     } else if (auto spread = mlir::dyn_cast<SpreadOp>(op)) {

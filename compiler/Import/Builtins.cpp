@@ -55,8 +55,8 @@ const UnaryFunction kUnaryFunctions[] = {
 };
 
 constexpr std::string_view kOtherBuiltins[] = {
-    "concat", "dot_prd",    "dot_prod", "float",   "int",   "leaky_relu", "leakyrelu", "linear",    "max",   "mean",
-    "min",    "outer_prod", "pow",      "reshape", "split", "str",        "sum",       "transpose", "where", "range",
+    "concat", "dot_prd",    "dot_prod", "dropout", "float", "int", "leaky_relu", "leakyrelu", "linear", "max",   "mean",
+    "min",    "outer_prod", "pow",      "reshape", "split", "str", "sum",        "transpose", "where",  "range",
 };
 
 /// What users reach for that the language has no word for.
@@ -270,6 +270,8 @@ Item Importer::callBuiltin(const std::string &name, const CallExpr &call, bool &
     return callDot(call, /*isOuter=*/false);
   if (name == "outer_prod")
     return callDot(call, /*isOuter=*/true);
+  if (name == "dropout")
+    return callDropout(call);
   if (name == "reshape")
     return callReshape(call);
   if (name == "concat")
@@ -325,6 +327,38 @@ Item Importer::callBuiltin(const std::string &name, const CallExpr &call, bool &
     return fail(call.place, "range(…) stands only in `for`", "write `for k in range(K):`");
   isKnown = false;
   return Poison{};
+}
+
+/// Draws once for each row of the innermost loop, as Python would; for types and shared parameters once, where they
+/// live. Every call that is carried out has a stream of its own.
+Item Importer::callDropout(const CallExpr &call) {
+  auto values = arguments(call, {"x", "p"}, 2);
+  if (!values)
+    return Poison{};
+  const Expr &x = *(*values)[0], &part = *(*values)[1];
+  Item item = evaluate(x), rate = evaluate(part);
+  if (isPoison(item) || isPoison(rate))
+    return Poison{};
+  const Number *number = tryGet<Number>(rate);
+  if (!number)
+    return fail(part.place, "the part that dropout sets to 0 is a number known when compiling, not " + describe(rate));
+  double value = number->value;
+  if (!(value >= 0.0 && value <= 1.0))
+    return fail(part.place, "dropout sets a part from 0 to 1 of the numbers to 0, but `p` is " + formatConstant(value),
+                value > 1.0 && value <= 100.0 ? "for percent, write " + formatConstant(value / 100.0) : "");
+  auto rows = toNumbers(item, x.place);
+  if (!rows)
+    return Poison{};
+  mlir::NamedAttribute attributes[] = {builder.getNamedAttr("rate", builder.getF64FloatAttr(value)),
+                                       builder.getNamedAttr("stream", builder.getI64IntegerAttr(streams++))};
+  // A number belongs to no table, so it is drawn for every row as well: dropout(1.0, 0.2) leaves out edges.
+  if (!tryGet<Rows>(item) && current != kNoFrame) {
+    auto type = rows->type().withDomain(frames[current].domain);
+    return Rows{
+        createDense(flow::DropoutOp::getOperationName(), call.place, {{rows->table, Map::One}}, type, attributes),
+        current, Map::Self};
+  }
+  return dense<flow::DropoutOp>(call.place, {{*rows, x.place}}, rows->type().getShape(), elementType, attributes);
 }
 
 //===- Sums, means, largest and smallest -------------------------------------------------------------------------===//

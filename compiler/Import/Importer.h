@@ -159,6 +159,7 @@ private:
   Item callTranspose(const language::CallExpr &call);
   Item callWhere(const language::CallExpr &call);
   Item callDot(const language::CallExpr &call, bool isOuter);
+  Item callDropout(const language::CallExpr &call);
   std::optional<std::vector<const Expr *>> arguments(const language::CallExpr &call,
                                                      llvm::ArrayRef<std::string_view> names, size_t required);
   std::optional<int64_t> readAxis(const Expr *expr, int64_t rank, int64_t otherwise);
@@ -194,6 +195,7 @@ private:
   const Expr *unused = nullptr;      // the call at hand, where nothing reads its value
   std::set<flow::Map> relationEnds;  // of `src_ntype`, `dst_ntype` those that the model finds from an edge type
   int writes = 0;                    // of tables, so far
+  int64_t streams = 0;               // of dropouts, so far
   int depth = 0;
   int64_t work = 0;
 };

@@ -51,6 +51,8 @@ static Status compileModel(const CompileOptions &options) {
   auto module = compileToFlow(context, *model, binding, dtype);
   if (!module)
     return module.status();
+  if (Status status = chooseGradients(module->get(), model->signature, options.gradInputs); !status.isOk())
+    return status;
   if (!options.graphPath.empty()) {
     auto graph = loadGraph(options.graphPath, model->signature);
     if (!graph)

@@ -107,6 +107,25 @@ def Flow_LeakyReluOp : Flow_UnaryOp<"leaky_relu", "Computes `a` where `a > 0`, a
   let arguments = (ins Flow_Rows:$input, Flow_MapArrayAttr:$maps, F64Attr:$slope);
 }
 
+def Flow_DropoutOp : Flow_DenseOp<"dropout"> {
+  let summary = "In training, 0 with probability `rate`, else a / (1 - rate); outside of training, a.";
+  let description = [{
+    Element-wise. What is dropped is a function of the run's seed and step, of `stream`, and of the number's place: the
+    row's number outside and the element's number in the row. So every plan drops the same, a copy drops what the
+    original does, and the gradient is the same op, with the same stream, of the gradient. What is dropped has no
+    influence, whatever inf or NaN it holds.
+    - (C1) result and operand have the same row shape and element type, and are not i1.
+    - (C2) `rate` is from 0 to 1.
+    - (C3) `stream` is from 0 to 2^32 - 1.
+    - (C4) a row has at most 2^34 numbers.
+    ```mlir
+    %y = flow.dropout %x {rate = 5.000000e-01 : f64, stream = 3 : i64} : <node, 64xf32, device> -> <node, 64xf32, device>
+    ```
+  }];
+  let arguments = (ins Flow_Rows:$input, Flow_MapArrayAttr:$maps, F64Attr:$rate, I64Attr:$stream);
+  let hasFolder = 1;
+}
+
 def Flow_NotOp : Flow_DenseOp<"not"> {
   let summary = "Computes the logical negation of `a`.";
   let description = [{

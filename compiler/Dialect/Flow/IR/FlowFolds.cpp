@@ -144,6 +144,10 @@ OpFoldResult NegOp::fold(FoldAdaptor) {
   return foldInvolution(*this);
 }
 
+OpFoldResult DropoutOp::fold(FoldAdaptor) {
+  return getRate().isZero() ? asIs(cast<DenseOp>(getOperation()), 0) : OpFoldResult();  // nothing is dropped
+}
+
 OpFoldResult NotOp::fold(FoldAdaptor) {
   return foldInvolution(*this);
 }

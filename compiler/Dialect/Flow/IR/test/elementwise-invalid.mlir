@@ -385,6 +385,94 @@ func.func @leaky_relu_c1_type(%a: !flow.rows<node, 4xf64, device>) {
 
 // -----
 
+func.func @dropout_c1_shape(%a: !flow.rows<node, 4xf32, device>) {
+  // expected-error @below {{gives rows of 4xf32, but its result has 8xf32}}
+  %r = flow.dropout %a {rate = 0.5 : f64, stream = 0 : i64} : <node, 4xf32, device> -> <node, 8xf32, device>
+  return
+}
+
+// -----
+
+func.func @dropout_c1_truth(%a: !flow.rows<node, 4xi1, device>) {
+  // expected-error @below {{computes with numbers, but its result holds i1}}
+  %r = flow.dropout %a {rate = 0.5 : f64, stream = 0 : i64} : <node, 4xi1, device> -> <node, 4xi1, device>
+  return
+}
+
+// -----
+
+func.func @dropout_c1_type(%a: !flow.rows<node, 4xf64, device>) {
+  // expected-error @below {{has a result of 'f32', but operand 0 of 'f64'}}
+  %r = flow.dropout %a {rate = 0.5 : f64, stream = 0 : i64} : <node, 4xf64, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @dropout_c2_above(%a: !flow.rows<node, 4xf32, device>) {
+  // expected-error @below {{drops a part from 0 to 1, but `rate` is 1.500000e+00}}
+  %r = flow.dropout %a {rate = 1.5 : f64, stream = 0 : i64} : <node, 4xf32, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @dropout_c2_below(%a: !flow.rows<node, 4xf32, device>) {
+  // expected-error @below {{drops a part from 0 to 1, but `rate` is -5.000000e-01}}
+  %r = flow.dropout %a {rate = -0.5 : f64, stream = 0 : i64} : <node, 4xf32, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @dropout_c2_nan(%a: !flow.rows<node, 4xf32, device>) {
+  // expected-error @below {{drops a part from 0 to 1, but `rate` is 0x7FF8000000000000}}
+  %r = flow.dropout %a {rate = 0x7FF8000000000000 : f64, stream = 0 : i64} : <node, 4xf32, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @dropout_c3_below(%a: !flow.rows<node, 4xf32, device>) {
+  // expected-error @below {{has streams from 0 to 4294967295, but `stream` is -1}}
+  %r = flow.dropout %a {rate = 0.5 : f64, stream = -1 : i64} : <node, 4xf32, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @dropout_c3_above(%a: !flow.rows<node, 4xf32, device>) {
+  // expected-error @below {{has streams from 0 to 4294967295, but `stream` is 4294967296}}
+  %r = flow.dropout %a {rate = 0.5 : f64, stream = 4294967296 : i64} : <node, 4xf32, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @dropout_c4(%a: !flow.rows<node, 17179869185xf32, device>) {
+  // expected-error @below {{takes rows of at most 17179869184 numbers, but is given 17179869185}}
+  %r = flow.dropout %a {rate = 0.5 : f64, stream = 0 : i64} : <node, 17179869185xf32, device> -> <node, 17179869185xf32, device>
+  return
+}
+
+// -----
+
+func.func @dropout_rate(%a: !flow.rows<node, 4xf32, device>) {
+  // expected-error @below {{requires attribute 'rate'}}
+  %r = flow.dropout %a {stream = 0 : i64} : <node, 4xf32, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @dropout_stream(%a: !flow.rows<node, 4xf32, device>) {
+  // expected-error @below {{requires attribute 'stream'}}
+  %r = flow.dropout %a {rate = 0.5 : f64} : <node, 4xf32, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
 func.func @leaky_relu_slope(%a: !flow.rows<node, 4xf32, device>) {
   // expected-error @below {{requires attribute 'slope'}}
   %r = flow.leaky_relu %a : <node, 4xf32, device> -> <node, 4xf32, device>

@@ -571,3 +571,20 @@ func.func @constant_once(%x: !flow.rows<node, 4xf64, device>) -> !flow.rows<node
   // CHECK-NEXT: %[[M:.*]] = flow.mul %arg0, %[[C]][one]
   // CHECK-NEXT: %[[R:.*]] = flow.mul %[[M]], %[[C]][one]
 }
+
+// CHECK-LABEL: func.func @dropout_of_nothing(
+func.func @dropout_of_nothing(%x: !flow.rows<node, 4xf64, device>) -> !flow.rows<node, 4xf64, device> {
+  %r = flow.dropout %x {rate = 0.0 : f64, stream = 0 : i64} : <node, 4xf64, device> -> <node, 4xf64, device>
+  return %r : !flow.rows<node, 4xf64, device>
+  // CHECK-NEXT: return %arg0
+}
+
+// Rows that are drawn for each edge are no rows of nodes.
+// CHECK-LABEL: func.func @dropout_through_a_map(
+func.func @dropout_through_a_map(%x: !flow.rows<node, 4xf64, device>) -> !flow.rows<edge, 4xf64, device> {
+  %s = flow.spread %x via src : <node, 4xf64, device> -> <edge, 4xf64, device>
+  %r = flow.dropout %s {rate = 0.5 : f64, stream = 0 : i64} : <edge, 4xf64, device> -> <edge, 4xf64, device>
+  return %r : !flow.rows<edge, 4xf64, device>
+  // CHECK-NEXT: %[[R:.*]] = flow.dropout %arg0[src] {{.*}} -> <edge, 4xf64, device>
+  // CHECK-NEXT: return %[[R]]
+}
