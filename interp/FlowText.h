@@ -24,13 +24,14 @@ public:
   mlir::func::FuncOp function() { return *module->getOps<mlir::func::FuncOp>().begin(); }
 
   /// Runs the function. Each argument and result is the numbers of one table, row after row.
-  Result<std::vector<Table>> run(const Graph &graph, const std::vector<std::vector<double>> &arguments) {
+  Result<std::vector<Table>> run(const Graph &graph, const std::vector<std::vector<double>> &arguments,
+                                 const RunMode &mode = {}) {
     std::vector<Table> tables;
     for (auto [type, values] : llvm::zip_equal(function().getArgumentTypes(), arguments)) {
       auto rows = mlir::cast<flow::RowsType>(type);
       tables.push_back({numRows(graph, rows.getDomain()), rows.getShape().vec(), values});
     }
-    return interpret(function(), graph, std::move(tables));
+    return interpret(function(), graph, std::move(tables), mode);
   }
 
 private:

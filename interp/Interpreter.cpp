@@ -1,5 +1,6 @@
 #include "interp/Interpreter.h"
 
+#include "runtime/base/Philox.h"
 #include "runtime/storage/Tensor.h"
 
 #include <llvm/ADT/DenseMap.h>
@@ -51,6 +52,13 @@ Index toIndex(const IdArray &ids) {
   return index;
 }
 
+/// The node type at one end of each relation; `end` is `src_ntype` or `dst_ntype`.
+Result<IdArray> typesOfRelations(const Graph &graph, Map end) {
+  if (graph.numNodeTypes() == 0 && graph.numRelations() > 0)
+    return Status::invalid("the model asks for the node types that a relation joins, but the graph has no node type");
+  return end == Map::SrcNodeType ? graph.srcTypeOfRelation() : graph.dstTypeOfRelation();
+}
+
 /// `second` after `first`.
 Index chain(const Index &first, const Index &second) {
   Index index(first.size());
@@ -83,7 +91,8 @@ std::vector<int64_t> broadcastOffsets(llvm::ArrayRef<int64_t> shape, llvm::Array
 
 class Run {
 public:
-  Run(mlir::func::FuncOp function, const Graph &graph, uint64_t cuts) : function(function), graph(graph), cuts(cuts) {}
+  Run(mlir::func::FuncOp function, const Graph &graph, const RunMode &mode)
+      : function(function), graph(graph), mode(mode) {}
 
   Result<std::vector<Table>> run(std::vector<Table> arguments) {
     mlir::Block &block = function.getBody().front();
@@ -238,10 +247,7 @@ private:
       return chain(toIndex(pairs.relation), *types);
     }
     case Domain::EdgeType: {
-      if (graph.numNodeTypes() == 0 && graph.numRelations() > 0)
-        return Status::invalid(
-            "the model asks for the node types that a relation joins, but the graph has no node type");
-      auto types = map == Map::SrcNodeType ? graph.srcTypeOfRelation() : graph.dstTypeOfRelation();
+      auto types = typesOfRelations(graph, map);
       if (!types)
         return types.status();
       return toIndex(*types);
@@ -459,6 +465,8 @@ private:
         .Case<flow::MulOp>([&](auto) { return zip([](double a, double b) { return a * b; }); })
         .Case<flow::DivOp>([&](auto) { return zip([](double a, double b) { return a / b; }); })
         .Case<flow::ChainOp>([&](auto) { return zip([](double g, double f) { return g == 0.0 ? 0.0 : g * f; }); })
+        .Case<flow::FloorDivOp>([&](auto) { return zip(flow::floorDivide); })
+        .Case<flow::ModOp>([&](auto) { return zip(flow::modulo); })
         .Case<flow::PowOp>([&](auto) { return zip([](double a, double b) { return std::pow(a, b); }); })
         .Case<flow::MaxOp>([&](auto) { return zip([](double a, double b) { return larger(a, b); }); })
         .Case<flow::MinOp>([&](auto) { return zip([](double a, double b) { return -larger(-a, -b); }); })
@@ -497,6 +505,7 @@ private:
           double slope = leaky.getSlope().convertToDouble();
           return apply([=](double a) { return a > 0 ? a : slope * a; });
         })
+        .Case<flow::DropoutOp>([&](flow::DropoutOp dropout) { return computeDropout(dropout, in, type, result); })
         .Case<flow::SelectOp>([&](auto) { return computeSelect(dense, in, type, result); })
         .Case<flow::LinearOp>([&](flow::LinearOp linear) { return computeLinear(linear, in, type, result); })
         .Case<flow::DotOp>([&](flow::DotOp dot) { return computeDot(dot, in, type, result); })
@@ -512,6 +521,31 @@ private:
         .Default([](mlir::Operation *op) {
           return Status::failed("the interpreter has no rule for " + op->getName().getStringRef().str());
         });
+  }
+
+  /// The number of a row that does not depend on the order in which rows are kept. See DropoutMask.
+  uint64_t outsideNumber(Domain domain, int64_t row) const {
+    if (domain != Domain::SrcPair && domain != Domain::DstPair)
+      return static_cast<uint64_t>(row);
+    const Pairs &pairs = domain == Domain::SrcPair ? graph.srcPairs() : graph.dstPairs();
+    return static_cast<uint64_t>(pairs.relation[row]) * static_cast<uint64_t>(graph.numNodes()) +
+           static_cast<uint64_t>(pairs.node[row]);
+  }
+
+  Status computeDropout(flow::DropoutOp op, const std::vector<Operand> &in, RowsType type, Table &result) {
+    double rate = op.getRate().convertToDouble();
+    DropoutMask mask(mode.seed, mode.step, static_cast<uint32_t>(op.getStream()), rate);
+    int64_t size = type.getRowSize();
+    for (int64_t i : walked) {
+      uint64_t row = outsideNumber(type.getDomain(), i);
+      for (int64_t k = 0; k < size; ++k) {
+        double value = in[0].row(i)[k];
+        if (mode.isTraining)
+          value = mask.drops(row, static_cast<uint64_t>(k)) ? 0.0 : value / (1.0 - rate);
+        result.values[i * size + k] = value;
+      }
+    }
+    return Status::ok();
   }
 
   Status computeSelect(flow::DenseOp op, const std::vector<Operand> &in, RowsType type, Table &result) {
@@ -688,7 +722,7 @@ private:
 
   mlir::func::FuncOp function;
   const Graph &graph;
-  uint64_t cuts;
+  RunMode mode;
   Index walked;  // the rows that an op computes
   llvm::DenseMap<mlir::Value, Table> tables;
   llvm::DenseMap<mlir::Value, mlir::Value> aliases;  // arguments of groups and results of sweeps
@@ -700,8 +734,8 @@ private:
 //===- Groups ----------------------------------------------------------------------------------------------------===//
 
 uint64_t Run::random(uint64_t below) {
-  cuts += 0x9e3779b97f4a7c15;  // splitmix64
-  uint64_t bits = cuts;
+  mode.cuts += 0x9e3779b97f4a7c15;  // splitmix64
+  uint64_t bits = mode.cuts;
   bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
   bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
   return (bits ^ (bits >> 31)) % below;
@@ -1059,9 +1093,19 @@ Result<std::vector<std::vector<double>>> Run::evaluate(mlir::Region &region,
 
 }  // namespace
 
+Status checkGraph(mlir::func::FuncOp function, const Graph &graph) {
+  if (auto ends = function->getAttrOfType<mlir::ArrayAttr>("flow.relation_ends"))
+    for (auto end : ends.getAsRange<flow::MapAttr>())
+      if (auto types = typesOfRelations(graph, end.getValue()); !types)
+        return types.status();
+  return Status::ok();
+}
+
 Result<std::vector<Table>> interpret(mlir::func::FuncOp function, const Graph &graph, std::vector<Table> arguments,
-                                     uint64_t cuts) {
-  return Run(function, graph, cuts).run(std::move(arguments));
+                                     const RunMode &mode) {
+  if (Status status = checkGraph(function, graph); !status.isOk())
+    return status;
+  return Run(function, graph, mode).run(std::move(arguments));
 }
 
 }  // namespace hector

@@ -21,15 +21,26 @@ struct Table {
 /// How many rows a table of `domain` has.
 int64_t numRows(const Graph &graph, flow::Domain domain);
 
+/// Fails if the graph lacks what `function` relies on, as `flow.relation_ends` says. Ops alone would not show it: an edge
+/// finds the type of its source in any graph, but the type of its relation's sources only if there is one.
+Status checkGraph(mlir::func::FuncOp function, const Graph &graph);
+
+/// What a run computes besides a function of its arguments.
+struct RunMode {
+  bool isTraining = false;  // dropout drops; otherwise it is the identity
+  uint64_t seed = 0;        // of everything random
+  uint64_t step = 0;        // of training: each step drops other numbers
+  uint64_t cuts = 0;        // seed of the places where groups cut rows; results differ by rounding only
+};
+
 /// Computes the results of `function` from its arguments, in their order. Every op's result is rounded to its element
 /// type, so that f32 functions show what float32 storage does; sums inside an op are in float64 throughout.
-/// Fails if an argument has the wrong size, if the graph lacks a map that the function uses, or if a table does not fit
-/// in memory.
+/// Fails if an argument has the wrong size, if the graph lacks what the function uses or relies on, or if a table does not
+/// fit in memory.
 ///
 /// A `flow.group` runs in its own loop order: unit by unit, with no rows available except its inputs and the values of
-/// the unit, and with rows cut at random places and joined. It fails if an op reads anything else. `cuts` is the seed of
-/// the random choices.
+/// the unit, and with rows cut at random places and joined. It fails if an op reads anything else.
 Result<std::vector<Table>> interpret(mlir::func::FuncOp function, const Graph &graph, std::vector<Table> arguments,
-                                     uint64_t cuts = 0);
+                                     const RunMode &mode = {});
 
 }  // namespace hector

@@ -2,6 +2,7 @@
 
 #include "interp/FlowText.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -19,7 +20,7 @@ const GraphText kGraph{{0, 1, 1, 2}, {2, 2, 2, 0}, {0, 0, 0, 2}, {0, 2, 4}, 3};
 
 /// What `body`, which defines %r, computes from tables %a, %b, … of the given types.
 Numbers compute(const GraphText &graph, const std::vector<std::string> &types, const std::vector<Numbers> &arguments,
-                const std::string &body, const std::string &result) {
+                const std::string &body, const std::string &result, const RunMode &mode = {}) {
   std::string text = "func.func @f(";
   for (size_t i = 0; i < types.size(); ++i)
     text += (i ? ", %" : "%") + std::string(1, static_cast<char>('a' + i)) + ": !flow.rows<" + types[i] + ", device>";
@@ -28,7 +29,7 @@ Numbers compute(const GraphText &graph, const std::vector<std::string> &types, c
   EXPECT_TRUE(flow.isRead()) << text;
   if (!flow.isRead())
     return {};
-  auto results = flow.run(graph.make(), arguments);
+  auto results = flow.run(graph.make(), arguments, mode);
   EXPECT_TRUE(results.isOk()) << results.status().message();
   return results ? (*results)[0].values : Numbers();
 }
@@ -76,6 +77,28 @@ TEST(Interpreter, Arithmetic) {
   expectNumbers(binary("mul", {1, 2, -3, kInf}, {10, 0.5, 3, 0}), {10, 1, -9, kNaN});
   expectNumbers(binary("div", {1, 3, -1, 0}, {4, -2, 0, 0}), {0.25, -1.5, -kInf, kNaN});
   expectNumbers(binary("pow", {2, 9, -2, 0}, {10, 0.5, 3, 0}), {1024, 3, -8, 1});
+}
+
+// Expected values are CPython's; where b is 0, which it refuses, NumPy's.
+TEST(Interpreter, FloorDivisionAndRemainder) {
+  expectNumbers(binary("floor_div", {1, -7, 7, -7}, {0.1, 2, -2, -2}), {9, -4, -4, 3});
+  expectNumbers(binary("mod", {1, -7, 7, -7}, {0.25, 2, -2, -2}), {0, 1, -1, -1});
+  expectNumbers(binary("mod", {1, 0.3, -1e-20, 5.5}, {0.1, 0.1, 3, 1}), {std::fmod(1, 0.1), 0.3 - 0.1 - 0.1, 3, 0.5});
+  expectNumbers(binary("floor_div", {5, -5, kInf, kNaN}, {kInf, kInf, 2, 2}), {0, -1, kNaN, kNaN});
+  expectNumbers(binary("mod", {5, -5, kInf, 2}, {kInf, kInf, 2, kNaN}), {5, kInf, kNaN, kNaN});
+  expectNumbers(binary("floor_div", {5, -5, 0, kInf}, {0, 0, 0, 0}), {kInf, -kInf, kNaN, kInf});
+  expectNumbers(binary("mod", {5, -5, 0, kInf}, {0, 0, 0, 0}), {kNaN, kNaN, kNaN, kNaN});
+}
+
+TEST(Interpreter, ZerosOfFloorDivisionAndRemainderHaveSigns) {
+  auto signs = [](const Numbers &numbers) {
+    std::string text;
+    for (double number : numbers)
+      text += number != 0.0 ? '?' : std::signbit(number) ? '-' : '+';
+    return text;
+  };
+  EXPECT_EQ(signs(binary("floor_div", {0, -0.0, 0.5, -0.5}, {2, 2, 2, -2})), "+-++");
+  EXPECT_EQ(signs(binary("mod", {4, -4, 4, -0.0}, {2, 2, -2, 2})), "++-+");
 }
 
 TEST(Interpreter, MaxAndMinShowNaN) {
@@ -371,6 +394,56 @@ TEST(Interpreter, SumsInsideAnOpAreFloat64) {
                 {0x1p24 + 2, 0, 0});
 }
 
+/// Dropout of ones, 64 to a row: for each row of `domain`, 0 or 1 / (1 - rate).
+Numbers dropOnes(const GraphText &graph, const std::string &domain, int stream, const RunMode &mode) {
+  std::string rows = domain + ", 64xf64";
+  return compute(graph, {"one, 64xf64"}, {Numbers(64, 1.0)},
+                 "%r = flow.dropout %a[one] {rate = 0.75 : f64, stream = " + std::to_string(stream) +
+                     " : i64} : <one, 64xf64, device> -> <" + rows + ", device>",
+                 rows, mode);
+}
+
+TEST(Interpreter, DropoutOutsideOfTrainingIsTheIdentity) {
+  EXPECT_EQ(dropOnes(kGraph, "edge", 0, {}), Numbers(4 * 64, 1.0));
+}
+
+TEST(Interpreter, DropoutScalesWhatItKeeps) {
+  Numbers drawn = dropOnes(kGraph, "edge", 0, {.isTraining = true});
+  ptrdiff_t zeros = std::count(drawn.begin(), drawn.end(), 0.0), kept = std::count(drawn.begin(), drawn.end(), 4.0);
+  EXPECT_EQ(zeros + kept, 256);
+  EXPECT_NEAR(static_cast<double>(zeros), 192.0, 40.0);
+}
+
+TEST(Interpreter, DropoutDependsOnSeedStepAndStream) {
+  Numbers drawn = dropOnes(kGraph, "node", 0, {.isTraining = true});
+  EXPECT_EQ(dropOnes(kGraph, "node", 0, {.isTraining = true}), drawn);
+  EXPECT_NE(dropOnes(kGraph, "node", 0, {.isTraining = true, .seed = 1}), drawn);
+  EXPECT_NE(dropOnes(kGraph, "node", 0, {.isTraining = true, .step = 1}), drawn);
+  EXPECT_NE(dropOnes(kGraph, "node", 1, {.isTraining = true}), drawn);
+}
+
+TEST(Interpreter, DropoutOfAPairDependsOnItsNodeAndRelation) {
+  // Pair (1, r0) comes second in one graph and first in the other.
+  GraphText without = kGraph;
+  without.src = {1, 1, 2};
+  without.dst = {2, 2, 0};
+  without.etype = {0, 0, 2};
+  Numbers all = dropOnes(kGraph, "src_pair", 0, {.isTraining = true});
+  Numbers fewer = dropOnes(without, "src_pair", 0, {.isTraining = true});
+  EXPECT_EQ(Numbers(all.begin() + 64, all.end()), fewer);
+}
+
+TEST(Interpreter, DropoutDropsInfinityAndNaN) {
+  for (double rate : {0.5, 1.0}) {
+    Numbers drawn = compute(kGraph, {"one, 64xf64"}, {Numbers(64, kNaN)},
+                            "%r = flow.dropout %a {rate = " + std::to_string(rate) +
+                                " : f64, stream = 0 : i64} : <one, 64xf64, device> -> <one, 64xf64, device>",
+                            "one, 64xf64", {.isTraining = true});
+    ptrdiff_t zeros = std::count(drawn.begin(), drawn.end(), 0.0);
+    EXPECT_TRUE(rate == 1.0 ? zeros == 64 : zeros > 10 && zeros < 54) << zeros;
+  }
+}
+
 /// The message of a run that must fail.
 std::string failure(const GraphText &graph, const std::string &text, const std::vector<Numbers> &arguments) {
   FlowText flow(text);
@@ -391,6 +464,24 @@ TEST(Interpreter, RelationsThatJoinSeveralTypesHaveNoType) {
   expectNumbers(compute(mixed, {"ntype, f64"}, {{1, 2}},
                         "%r = flow.relu %a[dst_ntype] : <ntype, f64, device> -> <etype, f64, device>", "etype, f64"),
                 {1});
+}
+
+TEST(Interpreter, FunctionsSayOnWhichTypesTheyRely) {
+  // The op alone would do with any graph: the edges know the types of their own sources.
+  const GraphText mixed{{0, 1}, {0, 0}, {0, 0}, {0, 1, 2}, 1};
+  auto text = [](const std::string &end) {
+    return "func.func @f(%a: !flow.rows<ntype, f64, device>) -> !flow.rows<edge, f64, device> "
+           "attributes {flow.relation_ends = [#flow.map<" +
+           end + ">]} {\n%r = flow.relu %a[" + end +
+           "] : <ntype, f64, device> -> <edge, f64, device>\nreturn %r : !flow.rows<edge, f64, device>\n}";
+  };
+  EXPECT_NE(failure(mixed, text("src_ntype"), {{1, 2}}).find("relation 0 has sources of several node types"),
+            std::string::npos);
+  FlowText flow(text("dst_ntype"));
+  ASSERT_TRUE(flow.isRead());
+  auto results = flow.run(mixed.make(), {{1, 2}});
+  ASSERT_TRUE(results.isOk()) << results.status().message();
+  expectNumbers((*results)[0].values, {1, 1});
 }
 
 TEST(Interpreter, RelationsOfAGraphWithoutTypes) {

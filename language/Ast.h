@@ -18,6 +18,7 @@ enum class ExprKind : uint8_t {
   Float,
   String,
   Boolean,
+  None,
   Attribute,
   Subscript,
   Slice,
@@ -79,6 +80,12 @@ struct BooleanExpr : Expr {
   static constexpr ExprKind kKind = ExprKind::Boolean;
   BooleanExpr(Place place, bool value) : Expr(kKind, place), value(value) {}
   bool value;
+};
+
+/// `None` among the indices of a subscript: an axis of size 1.
+struct NoneExpr : Expr {
+  static constexpr ExprKind kKind = ExprKind::None;
+  explicit NoneExpr(Place place) : Expr(kKind, place) {}
 };
 
 /// `base.name`.

@@ -29,6 +29,8 @@ inline std::string dump(const Expr &expr) {
     return "\"" + as<StringExpr>(expr)->value + "\"";
   case ExprKind::Boolean:
     return as<BooleanExpr>(expr)->value ? "True" : "False";
+  case ExprKind::None:
+    return "None";
   case ExprKind::Attribute:
     return list(".", dump(as<AttributeExpr>(expr)->base), as<AttributeExpr>(expr)->name);
   case ExprKind::Subscript:

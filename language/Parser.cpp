@@ -71,8 +71,8 @@ Refusal refusalOf(TokenKind keyword) {
   case TokenKind::Lambda:
     return {"`lambda` is not part of the language", "write a function: `def name(x): return …`"};
   case TokenKind::None:
-    return {"`None` is not part of the language",
-            "every value is a row of numbers; leave the argument out, or write `0`"};
+    return {"`None` is no value in the language",
+            "leave the argument out, or write `0`; in brackets it adds an axis, as in `x[:, None]`"};
   case TokenKind::While:
     return {"`while` is not part of the language",
             "loops run over the graph (`g.nodes()`, `g.edges()`) or over `range(K)`"};
@@ -1094,9 +1094,14 @@ Tree Parser::parseSubscript(Tree base) {
   return make<SubscriptExpr>(height + 1, whole, std::move(base.root), std::move(index));
 }
 
-/// One index: an expression or `begin:end`.
+/// One index: an expression, `begin:end`, or `None` for a new axis.
 Tree Parser::parseIndex() {
   const Token &first = current();
+  TokenKind next = lookahead().kind;
+  if (at(TokenKind::None) && (next == TokenKind::Comma || next == TokenKind::RightBracket)) {
+    advance();
+    return make<NoneExpr>(1, place(first));
+  }
   Tree begin, end;
   if (!at(TokenKind::Colon)) {
     begin = parseExpression();

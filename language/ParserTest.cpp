@@ -103,6 +103,8 @@ TEST(ParserExpression, Subscripts) {
   EXPECT_EQ(expr("W[1:]"), "([] W (: 1 _))");
   EXPECT_EQ(expr("W[:]"), "([] W (: _ _))");
   EXPECT_EQ(expr("W[:n, 0:2]"), "([] W (tuple (: _ n) (: 0 2)))");
+  EXPECT_EQ(expr("W[None]"), "([] W None)");
+  EXPECT_EQ(expr("W[None, :, None]"), "([] W (tuple None (: _ _) None))");
 }
 
 TEST(ParserExpression, Tuples) {

@@ -198,7 +198,8 @@ void Merger::findPhases() {
         phases[i] = Phase::Forward;
   }
   for (unsigned i = 0; i < ops.size(); ++i) {
-    bool isOfGraph = llvm::all_of(ops[i]->getOperands(), [&](Value operand) {
+    bool isDrawn = mlir::isa<DropoutOp>(ops[i]);  // anew in every step, whatever it reads
+    bool isOfGraph = !isDrawn && llvm::all_of(ops[i]->getOperands(), [&](Value operand) {
       auto source = producer(operand);
       return source ? phases[*source] == Phase::Graph : operand.getDefiningOp() != nullptr;
     });

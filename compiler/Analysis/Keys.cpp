@@ -130,8 +130,9 @@ Keys::Keys(mlir::func::FuncOp function) {
     keys[argument] = keyOf(mlir::cast<RowsType>(argument.getType()).getDomain());
   for (mlir::Operation &op : function.getBody().front().without_terminator()) {
     Key key;
-    if (mlir::isa<IsRowOp>(op)) {
-      key = keyOf(walkedDomain(&op));  // tells all rows apart by itself
+    if (mlir::isa<DropoutOp, IsRowOp>(op)) {
+      // Depends on which row it is, however equal the rows that it reads.
+      key = keyOf(mlir::cast<RowsType>(op.getResult(0).getType()).getDomain());
     } else if (auto dense = mlir::dyn_cast<DenseOp>(op)) {
       for (unsigned i = 0; i < op.getNumOperands(); ++i)
         key.unite(keyThrough(dense.getResultRows().getDomain(), dense.getMap(i), of(op.getOperand(i))));

@@ -81,6 +81,10 @@ double operations(mlir::Operation *op, const RowCounts &rows) {
       })
       .Case<ReduceOp>([&](ReduceOp reduce) { return rowsOf(reduce.getRows()) * sizeOf(reduce.getRows()); })
       .Case<RowReduceOp>([&](RowReduceOp reduce) { return rowsOf(reduce.getResult()) * sizeOf(reduce.getInput()); })
+      .Case<DropoutOp>([&](DropoutOp dropout) {
+        constexpr double kDraw = 10;  // a quarter of a call of Philox, which draws for four numbers
+        return kDraw * rowsOf(dropout.getResult()) * sizeOf(dropout.getResult());
+      })
       .Default([&](mlir::Operation *other) { return rowsOf(other->getResult(0)) * sizeOf(other->getResult(0)); });
 }
 

@@ -27,7 +27,8 @@ private:
   bool given = false;
 };
 
-/// Additions, multiplications, comparisons and elementary functions, one each; moving rows takes none.
+/// Additions, multiplications, comparisons and elementary functions, one each, and 10 for a number that dropout draws;
+/// moving rows takes none.
 double operations(mlir::Operation *op, const RowCounts &rows);
 
 /// "640" or "1.3e9", with `precision` digits after the point, for remarks.

@@ -55,8 +55,8 @@ const UnaryFunction kUnaryFunctions[] = {
 };
 
 constexpr std::string_view kOtherBuiltins[] = {
-    "concat", "dot_prd",    "dot_prod", "float",   "int",   "leaky_relu", "leakyrelu", "linear",    "max",   "mean",
-    "min",    "outer_prod", "pow",      "reshape", "split", "str",        "sum",       "transpose", "where", "range",
+    "concat", "dot_prd",    "dot_prod", "dropout", "float", "int", "leaky_relu", "leakyrelu", "linear", "max",   "mean",
+    "min",    "outer_prod", "pow",      "reshape", "split", "str", "sum",        "transpose", "where",  "range",
 };
 
 /// What users reach for that the language has no word for.
@@ -85,9 +85,14 @@ constexpr Refusal kRefusals[] = {
     {"dot", "write dot_prod(a, b)"},
     {"outer", "write outer_prod(a, b)"},
     {"cat", "write concat(a, b)"},
-    {"stack", "write concat(reshape(a, 1, -1), reshape(b, 1, -1), axis=0)"},
-    {"view", "write reshape(x, a, b)"},
-    {"unsqueeze", "write reshape(x, -1, 1)"},
+    {"stack", "write concat(a[None], b[None], axis=0), where `None` is the new axis"},
+    {"view", "write reshape(x, a, b), or x[:, None] to add an axis of size 1"},
+    {"unsqueeze", "write x[:, None], with `None` where the new axis goes; x[None] puts it first"},
+    {"expand_dims", "write x[:, None], with `None` where the new axis goes; x[None] puts it first"},
+    {"squeeze", "write x[:, 0], which takes the only part of an axis of size 1"},
+    {"flatten", "write reshape(x, -1)"},
+    {"repeat", "axes of size 1 stretch by themselves: write x[:, None], with `None` where the new axis goes"},
+    {"expand", "axes of size 1 stretch by themselves: write x[:, None], with `None` where the new axis goes"},
     {"clamp", "write min(max(x, low), high)"},
     {"clip", "write min(max(x, low), high)"},
     {"swish", "write silu(x)"},
@@ -137,6 +142,10 @@ Item Importer::evaluateCall(const CallExpr &expr) {
     if (tryGet<Element>(base) || tryGet<WholeGraph>(base))
       return fail(expr.place, "`" + std::string(expr.place.text().substr(0, 60)) + "` can only be looped over",
                   "write `for e in " + std::string(expr.place.text().substr(0, 60)) + ":`, or sum(… for e in …)");
+    for (const Refusal &refusal : kRefusals)
+      if (refusal.name == method->name)
+        return fail(method->namePlace, "values have no methods, so no `." + method->name + "(…)`",
+                    std::string(refusal.hint));
     return fail(method->namePlace, "values have no methods, so no `." + method->name + "(…)`",
                 "functions are written before their argument: `" + method->name + "(" +
                     std::string(method->base->place.text().substr(0, 40)) + ")`");
@@ -212,8 +221,11 @@ Item Importer::callBuiltin(const std::string &name, const CallExpr &call, bool &
     if (!values)
       return Poison{};
     Item item = evaluate(*(*values)[0]);
-    if (const Number *number = tryGet<Number>(item))
+    if (auto number = asNumber(item)) {
+      if (name == "abs" && number->isInteger && number->integer != INT64_MIN)
+        return Number::of(std::abs(number->integer));
       return Number::of(function.compute(number->value));
+    }
     auto rows = toNumbers(item, (*values)[0]->place);
     if (!rows)
       return Poison{};
@@ -228,7 +240,7 @@ Item Importer::callBuiltin(const std::string &name, const CallExpr &call, bool &
     Item slope = (*values)[1] ? evaluate(*(*values)[1]) : Item(Number::of(0.2));
     if (isPoison(item) || isPoison(slope))
       return Poison{};
-    const Number *number = tryGet<Number>(slope);
+    auto number = asNumber(slope);
     if (!number)
       return fail((*values)[1]->place, "the slope is a number known when compiling, not " + describe(slope));
     auto rows = toNumbers(item, (*values)[0]->place);
@@ -258,6 +270,8 @@ Item Importer::callBuiltin(const std::string &name, const CallExpr &call, bool &
     return callDot(call, /*isOuter=*/false);
   if (name == "outer_prod")
     return callDot(call, /*isOuter=*/true);
+  if (name == "dropout")
+    return callDropout(call);
   if (name == "reshape")
     return callReshape(call);
   if (name == "concat")
@@ -282,9 +296,7 @@ Item Importer::callBuiltin(const std::string &name, const CallExpr &call, bool &
     if (!values)
       return Poison{};
     Item item = evaluate(*(*values)[0]);
-    if (const Truth *truth = tryGet<Truth>(item))
-      item = Number::of(int64_t{truth->value});
-    if (const Number *number = tryGet<Number>(item)) {
+    if (auto number = asNumber(item)) {
       if (name == "float")
         return Number::of(number->value);
       if (!number->isInteger && !(std::abs(number->value) < 9.2e18))
@@ -304,6 +316,8 @@ Item Importer::callBuiltin(const std::string &name, const CallExpr &call, bool &
     Item item = evaluate(*(*values)[0]);
     if (tryGet<Text>(item) || isPoison(item))
       return item;
+    if (const Truth *truth = tryGet<Truth>(item))
+      return Text{truth->value ? "True" : "False"};
     const Number *number = tryGet<Number>(item);
     if (!number || !number->isInteger)
       return fail((*values)[0]->place, "str(…) takes an integer known when compiling, not " + describe(item));
@@ -315,7 +329,49 @@ Item Importer::callBuiltin(const std::string &name, const CallExpr &call, bool &
   return Poison{};
 }
 
+/// Draws once for each row of the innermost loop, as Python would; for types and shared parameters once, where they
+/// live. Every call that is carried out has a stream of its own.
+Item Importer::callDropout(const CallExpr &call) {
+  auto values = arguments(call, {"x", "p"}, 2);
+  if (!values)
+    return Poison{};
+  const Expr &x = *(*values)[0], &part = *(*values)[1];
+  Item item = evaluate(x), rate = evaluate(part);
+  if (isPoison(item) || isPoison(rate))
+    return Poison{};
+  const Number *number = tryGet<Number>(rate);
+  if (!number)
+    return fail(part.place, "the part that dropout sets to 0 is a number known when compiling, not " + describe(rate));
+  double value = number->value;
+  if (!(value >= 0.0 && value <= 1.0))
+    return fail(part.place, "dropout sets a part from 0 to 1 of the numbers to 0, but `p` is " + formatConstant(value),
+                value > 1.0 && value <= 100.0 ? "for percent, write " + formatConstant(value / 100.0) : "");
+  auto rows = toNumbers(item, x.place);
+  if (!rows)
+    return Poison{};
+  mlir::NamedAttribute attributes[] = {builder.getNamedAttr("rate", builder.getF64FloatAttr(value)),
+                                       builder.getNamedAttr("stream", builder.getI64IntegerAttr(streams++))};
+  // A number belongs to no table, so it is drawn for every row as well: dropout(1.0, 0.2) leaves out edges.
+  if (!tryGet<Rows>(item) && current != kNoFrame) {
+    auto type = rows->type().withDomain(frames[current].domain);
+    return Rows{
+        createDense(flow::DropoutOp::getOperationName(), call.place, {{rows->table, Map::One}}, type, attributes),
+        current, Map::Self};
+  }
+  return dense<flow::DropoutOp>(call.place, {{*rows, x.place}}, rows->type().getShape(), elementType, attributes);
+}
+
 //===- Sums, means, largest and smallest -------------------------------------------------------------------------===//
+
+/// The larger or smaller of two numbers known when compiling: the first where they are equal, and NaN where one is NaN.
+static Item chooseNumber(ReduceKind kind, const Item &first, const Item &second) {
+  Number a = *asNumber(first), b = *asNumber(second);
+  if (kind == ReduceKind::Min)
+    std::swap(a, b);
+  bool isLess = a.isInteger && b.isInteger ? a.integer < b.integer : a.value < b.value;
+  double before = asNumber(first)->value, next = asNumber(second)->value;
+  return !std::isnan(before) && (isLess || std::isnan(next)) ? second : first;
+}
 
 Item Importer::reduceCall(ReduceKind kind, const CallExpr &call) {
   std::string name(call.callee->place.text());
@@ -335,9 +391,8 @@ Item Importer::reduceCall(ReduceKind kind, const CallExpr &call) {
       Item next = evaluate(*call.arguments[i]);
       if (isPoison(item) || isPoison(next))
         return Poison{};
-      const Number *a = tryGet<Number>(item), *b = tryGet<Number>(next);
-      if (a && b) {
-        item = (kind == ReduceKind::Max) == (a->value >= b->value) ? *a : *b;
+      if (asNumber(item) && asNumber(next)) {
+        item = chooseNumber(kind, item, next);
         continue;
       }
       llvm::StringRef op = kind == ReduceKind::Max ? flow::MaxOp::getOperationName() : flow::MinOp::getOperationName();
@@ -488,15 +543,16 @@ Item Importer::reduceGenerator(ReduceKind kind, const GeneratorExpr &generator, 
       }
       Item item = evaluate(*generator.body);
       ++count;
+      bool isSum = kind == ReduceKind::Sum || kind == ReduceKind::Mean;
       if (isPoison(item) || (total && isPoison(*total))) {
         total = Poison{};
       } else if (!total) {
-        total = std::move(item);
-      } else if (kind == ReduceKind::Sum || kind == ReduceKind::Mean) {
+        auto number = asNumber(item);
+        total = isSum && number ? Item(*number) : std::move(item);
+      } else if (isSum) {
         total = binary(BinaryOp::Add, *total, item, place, place, generator.body->place);
-      } else if (tryGet<Number>(*total) && tryGet<Number>(item)) {
-        bool isLarger = tryGet<Number>(item)->value > tryGet<Number>(*total)->value;
-        total = isLarger == (kind == ReduceKind::Max) ? item : *total;
+      } else if (asNumber(*total) && asNumber(item)) {
+        total = chooseNumber(kind, *total, item);
       } else {
         llvm::StringRef op =
             kind == ReduceKind::Max ? flow::MaxOp::getOperationName() : flow::MinOp::getOperationName();
@@ -815,7 +871,7 @@ Item Importer::callWhere(const CallExpr &call) {
     return Poison{};
   if (const Truth *truth = tryGet<Truth>(condition)) {
     const Item &chosen = truth->value ? then : otherwise;
-    if (tryGet<Number>(then) && tryGet<Number>(otherwise))
+    if (asNumber(then) && asNumber(otherwise))
       return chosen;
     // The result has the common shape, whichever side is chosen.
     auto a = toNumbers(then, (*values)[1]->place), b = toNumbers(otherwise, (*values)[2]->place);

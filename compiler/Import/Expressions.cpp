@@ -2,6 +2,8 @@
 
 #include "compiler/Import/Importer.h"
 
+#include <llvm/ADT/StringExtras.h>
+
 #include <cmath>
 
 namespace hector::importer {
@@ -46,6 +48,8 @@ Item Importer::evaluate(const Expr &expr) {
     return Text{static_cast<const StringExpr &>(expr).value};
   case ExprKind::Boolean:
     return Truth{static_cast<const BooleanExpr &>(expr).value};
+  case ExprKind::None:
+    return fail(expr.place, "`None` adds an axis to a row, and only that", "write it after a row, as in x[:, None]");
   case ExprKind::Attribute:
     return evaluateAttribute(static_cast<const AttributeExpr &>(expr));
   case ExprKind::Subscript:
@@ -175,6 +179,9 @@ Item Importer::evaluateAttribute(const AttributeExpr &expr) {
       Domain target = *flow::mapTarget(element->domain, entry.map);
       if (!map)
         return fail(expr.place, "there is no way from here to this " + std::string(userName(target)));
+      // From an edge, `map` no longer shows that the type is the relation's and not the node's.
+      if (element->domain == Domain::EdgeType)
+        relationEnds.insert(entry.map);
       return Element{target, element->frame, *map};
     }
     names.push_back(entry.name);
@@ -300,15 +307,26 @@ Item Importer::evaluateSubscript(const SubscriptExpr &expr) {
   return fail(expr.place, describe(base) + " cannot be indexed");
 }
 
-/// Takes parts of a row by numbers and slices known when compiling.
+/// Takes parts of a row by numbers and slices known when compiling; `None` adds an axis of size 1.
 Item Importer::indexRows(Rows rows, const std::vector<const Expr *> &indices, Place place) {
   int64_t axis = 0;
   std::string whole = formatRowShape(rows.type().getShape());
+  auto isNewAxis = [](const Expr *index) { return index->kind == ExprKind::None; };
+  auto numIndices = static_cast<int64_t>(indices.size()) - llvm::count_if(indices, isNewAxis);
   for (const Expr *index : indices) {
     llvm::ArrayRef<int64_t> shape = rows.type().getShape();
+    if (isNewAxis(index)) {
+      llvm::SmallVector<int64_t> longer(shape);
+      longer.insert(longer.begin() + axis++, 1);
+      Item extended = reshape(rows, longer, place);
+      if (isPoison(extended))
+        return Poison{};
+      rows = std::get<Rows>(extended);
+      continue;
+    }
     if (axis >= static_cast<int64_t>(shape.size()))
-      return fail(index->place, "a row of " + whole + " is given " + std::to_string(indices.size()) +
-                                    (indices.size() == 1 ? " index" : " indices"));
+      return fail(index->place, "a row of " + whole + " is given " + std::to_string(numIndices) +
+                                    (numIndices == 1 ? " index" : " indices"));
     int64_t size = shape[axis], begin = 0, end = size;
     const auto *slice = as<SliceExpr>(*index);
     if (slice) {
@@ -331,7 +349,9 @@ Item Importer::indexRows(Rows rows, const std::vector<const Expr *> &indices, Pl
         return fail(index->place, "this has no row for each " + std::string(userName(element->domain)),
                     "only inputs declared EdgeType or NodeType are indexed by a type");
       const Number *number = tryGet<Number>(item);
-      if (!number || !number->isInteger)
+      if (number && !number->isInteger)
+        return refuseFloat(*index, number->value);
+      if (!number)
         return fail(index->place, "rows are indexed by numbers known when compiling, but this is " + describe(item));
       begin = number->integer < 0 ? number->integer + size : number->integer;
       if (begin < 0 || begin >= size)
@@ -374,7 +394,7 @@ Item Importer::evaluateUnary(const UnaryExpr &expr) {
     return dense<flow::NotOp>(expr.place, {{*rows, expr.operand->place}}, rows->type().getShape(),
                               rows->type().getElementType());
   }
-  if (const Number *number = tryGet<Number>(item)) {
+  if (auto number = asNumber(item)) {
     if (expr.op == UnaryOp::Plus)
       return *number;
     if (!number->isInteger)
@@ -423,15 +443,9 @@ Item Importer::numberBinary(BinaryOp op, const Number &left, const Number &right
       return fail(place, "division by zero");
     if (op == BinaryOp::Divide)
       return Number::of(left.value / right.value);
-    if (!isInteger) {
-      // As Python does: the rest is exact and has the divisor's sign, the quotient is what is left.
-      double rest = std::fmod(left.value, right.value), quotient = (left.value - rest) / right.value;
-      if (rest != 0.0 && (rest < 0.0) != (right.value < 0.0)) {
-        rest += right.value;
-        quotient -= 1.0;
-      }
-      return Number::of(op == BinaryOp::Modulo ? rest : std::round(quotient));
-    }
+    if (!isInteger)
+      return Number::of(op == BinaryOp::Modulo ? flow::modulo(left.value, right.value)
+                                               : flow::floorDivide(left.value, right.value));
     if (left.integer == INT64_MIN && right.integer == -1)
       return overflow();
     int64_t quotient = left.integer / right.integer, rest = left.integer % right.integer;
@@ -474,7 +488,7 @@ static bool isIdentity(BinaryOp op, double right) {
 
 Item Importer::binary(BinaryOp op, const Item &left, const Item &right, Place place, Place leftPlace,
                       Place rightPlace) {
-  const Number *a = tryGet<Number>(left), *b = tryGet<Number>(right);
+  auto a = asNumber(left), b = asNumber(right);
   if (a && b)
     return numberBinary(op, *a, *b, place);
   if (const Text *start = tryGet<Text>(left), *end = tryGet<Text>(right); start && end && op == BinaryOp::Add)
@@ -521,19 +535,9 @@ Item Importer::binary(BinaryOp op, const Item &left, const Item &right, Place pl
     return linear(left, right, place, leftPlace, rightPlace);
   }
   case BinaryOp::FloorDivide:
-  case BinaryOp::Modulo: {
-    Item ratio = elementwise(flow::DivOp::getOperationName(), left, right, place, leftPlace, rightPlace, false);
-    const Rows *rows = tryGet<Rows>(ratio);
-    if (!rows)
-      return Poison{};
-    Item whole = dense<flow::FloorOp>(place, {{*rows, place}}, rows->type().getShape(), elementType);
-    if (op == BinaryOp::FloorDivide || isPoison(whole))
-      return whole;
-    Item part = elementwise(flow::MulOp::getOperationName(), whole, right, place, place, rightPlace, false);
-    if (isPoison(part))
-      return Poison{};
-    return elementwise(flow::SubOp::getOperationName(), left, part, place, leftPlace, place, false);
-  }
+    return elementwise(flow::FloorDivOp::getOperationName(), left, right, place, leftPlace, rightPlace, false);
+  case BinaryOp::Modulo:
+    return elementwise(flow::ModOp::getOperationName(), left, right, place, leftPlace, rightPlace, false);
   }
   return Poison{};
 }
@@ -573,17 +577,9 @@ Item Importer::evaluateCompare(const CompareExpr &expr) {
   if (leftElement || rightElement)
     return fail(expr.place, "nodes, edges and types are not numbers and cannot be compared",
                 "give each type its own value: declare `flag: EdgeType[]` and use flag[e.etype]");
-  auto asNumber = [](const Item &item) -> std::optional<double> {
-    if (const Number *number = tryGet<Number>(item))
-      return number->value;
-    if (const Truth *truth = tryGet<Truth>(item))
-      return truth->value ? 1.0 : 0.0;
-    return std::nullopt;
-  };
-  if (const Number *a = tryGet<Number>(left), *b = tryGet<Number>(right); a && b && a->isInteger && b->isInteger)
-    return Truth{compare(expr.op, a->integer, b->integer)};
   if (auto a = asNumber(left), b = asNumber(right); a && b)
-    return Truth{compare(expr.op, *a, *b)};
+    return Truth{a->isInteger && b->isInteger ? compare(expr.op, a->integer, b->integer)
+                                              : compare(expr.op, a->value, b->value)};
   Place a = expr.left->place, b = expr.right->place;
   switch (expr.op) {
   case CompareOp::Less:
@@ -666,11 +662,35 @@ std::optional<int64_t> Importer::compileTimeInteger(const Expr &expr, std::strin
   Item item = evaluate(expr);
   if (isPoison(item))
     return std::nullopt;
-  const Number *number = tryGet<Number>(item);
+  auto number = asNumber(item);
   if (number && number->isInteger)
     return number->integer;
+  if (number) {
+    refuseFloat(expr, number->value);
+    return std::nullopt;
+  }
   error(expr.place, std::string(use) + ", but this is " + describe(item));
   return std::nullopt;
+}
+
+/// Reports a float where an integer is needed, with what to write instead.
+Item Importer::refuseFloat(const Expr &expr, double value) {
+  std::string text(expr.place.text()), number = formatConstant(Constant(value));
+  if (std::isfinite(value) && number.find_first_of(".e") == std::string::npos)
+    number += ".0";
+  bool isLiteral = expr.kind == ExprKind::Float;
+  std::string message = "an integer is needed here, but " + (isLiteral ? "this" : "`" + text.substr(0, 40) + "`") +
+                        " is the float " + number;
+  const auto *ratio = as<BinaryExpr>(expr);
+  if (ratio && ratio->op == BinaryOp::Divide) {
+    // The slash stands between the operands, and the brackets around them.
+    size_t slash = text.find('/', ratio->left->place.end - expr.place.begin);
+    return fail(expr.place, std::move(message),
+                "`/` always gives a float, as in Python; write `" + text.insert(slash, "/") + "`");
+  }
+  if (isLiteral && value == std::floor(value) && value < 0x1p53)
+    return fail(expr.place, std::move(message), "write `" + std::to_string(static_cast<int64_t>(value)) + "`");
+  return fail(expr.place, std::move(message), "write `int(" + text + ")`, which rounds towards 0");
 }
 
 //===- Building ops ----------------------------------------------------------------------------------------------===//
@@ -794,19 +814,37 @@ mlir::Value Importer::materialise(const Rows &rows, Place place) {
   return builder.create<flow::SpreadOp>(location(place), type, rows.table, flow::MapAttr::get(&context, *map));
 }
 
-/// The reshape that would make `small` fit `large`, as text; empty where none does.
-static std::string suggestReshape(llvm::ArrayRef<int64_t> small, llvm::ArrayRef<int64_t> large, std::string_view text) {
+/// `text` with what is needed around it to be indexed.
+static std::string asBase(std::string_view text) {
+  constexpr size_t kMaxShown = 60;
+  if (text.size() > kMaxShown)
+    return "(…)";
+  int depth = 0;
+  bool isPlain = true;
+  for (char c : text) {
+    depth += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
+    isPlain &= depth > 0 || llvm::isAlnum(c) || c == '_' || c == '.' || c == ')' || c == ']';
+  }
+  return isPlain ? std::string(text) : "(" + std::string(text) + ")";
+}
+
+/// The new axes that would make `small` fit `large`, as text: after its own, before them, or between; empty where none
+/// do.
+static std::string suggestAxes(llvm::ArrayRef<int64_t> small, llvm::ArrayRef<int64_t> large, std::string_view text) {
   if (small.empty() || small.size() >= large.size())
     return {};
-  for (bool leading : {true, false}) {
+  size_t missing = large.size() - small.size();
+  llvm::SmallVector<size_t> positions = {small.size()};
+  llvm::append_range(positions, llvm::seq<size_t>(0, small.size()));
+  for (size_t position : positions) {
     llvm::SmallVector<int64_t> padded(small);
-    padded.insert(leading ? padded.end() : padded.begin(), large.size() - small.size(), 1);
+    padded.insert(padded.begin() + position, missing, 1);
     if (!flow::commonShape(padded, large))
       continue;
-    std::string sizes;
-    for (int64_t size : padded)
-      sizes += ", " + std::to_string(size);
-    return "write `reshape(" + std::string(text.substr(0, 60)) + sizes + ")`";
+    std::string indices;
+    for (size_t i = 0; i < position + missing; ++i)
+      indices += std::string(i ? ", " : "") + (i < position ? ":" : "None");
+    return "write `" + asBase(text) + "[" + indices + "]`";
   }
   return {};
 }
@@ -821,8 +859,8 @@ Item Importer::elementwise(llvm::StringRef name, const Item &a, const Item &b, P
   if (!shape) {
     Diagnostic &diagnostic = error(place, "rows of " + formatRowShape(left) + " and of " + formatRowShape(right) +
                                               " cannot be combined element by element");
-    std::string help = left.size() < right.size() ? suggestReshape(left, right, aPlace.text())
-                                                  : suggestReshape(right, left, bPlace.text());
+    std::string help =
+        left.size() < right.size() ? suggestAxes(left, right, aPlace.text()) : suggestAxes(right, left, bPlace.text());
     if (left.size() == 2 && right.size() == 1 && name == flow::MulOp::getOperationName())
       help = "a row times a matrix is written with the row first: `" + std::string(bPlace.text().substr(0, 40)) +
              " * " + std::string(aPlace.text().substr(0, 40)) + "`";

@@ -464,7 +464,7 @@ Item Importer::grow(const Slot &slot, Domain domain, ReduceKind kind, bool negat
   // The start, as rows read from `domain`.
   std::pair<mlir::Value, Map> start;
   bool startsAtZero = false;
-  if (const Number *number = tryGet<Number>(slot.item)) {
+  if (auto number = asNumber(slot.item)) {
     startsAtZero = number->value == 0.0;
     start = {constant(number->value, place), domain == Domain::One ? Map::Self : Map::One};
   } else if (const Rows *before = tryGet<Rows>(slot.item)) {

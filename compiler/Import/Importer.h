@@ -70,6 +70,7 @@ private:
     const Slot *slot;
   };
   std::optional<Result> resolveResult(const Expr &expr);
+  bool checkResultName(const Result &result);
   std::optional<Result> resolveResultName(const std::string &name, Place place);
   Item callFunction(const language::FunctionStmt &function, bool isPrelude, const language::CallExpr &call);
 
@@ -117,6 +118,7 @@ private:
   Item indexRows(Rows rows, const std::vector<const Expr *> &indices, Place place);
   std::optional<bool> compileTimeTruth(const Expr &expr, std::string_view use);
   std::optional<int64_t> compileTimeInteger(const Expr &expr, std::string_view use);
+  Item refuseFloat(const Expr &expr, double value);
   std::optional<std::string> subscriptName(const Expr &index);
 
   // Building ops. All dense ops go through `dense`, which picks the domain.
@@ -157,6 +159,7 @@ private:
   Item callTranspose(const language::CallExpr &call);
   Item callWhere(const language::CallExpr &call);
   Item callDot(const language::CallExpr &call, bool isOuter);
+  Item callDropout(const language::CallExpr &call);
   std::optional<std::vector<const Expr *>> arguments(const language::CallExpr &call,
                                                      llvm::ArrayRef<std::string_view> names, size_t required);
   std::optional<int64_t> readAxis(const Expr *expr, int64_t rank, int64_t otherwise);
@@ -189,7 +192,10 @@ private:
   bool hasLostName = false;          // one of them had a name that is not known
   std::vector<Result> results;
   bool hasResults = false;
-  int writes = 0;  // of tables, so far
+  const Expr *unused = nullptr;      // the call at hand, where nothing reads its value
+  std::set<flow::Map> relationEnds;  // of `src_ntype`, `dst_ntype` those that the model finds from an edge type
+  int writes = 0;                    // of tables, so far
+  int64_t streams = 0;               // of dropouts, so far
   int depth = 0;
   int64_t work = 0;
 };

@@ -4,6 +4,7 @@
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "language/Signature.h"
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -33,6 +34,9 @@ struct Text {
   std::string value;
 };
 
+/// What a function without `return` gives: its call is a statement, not a value.
+struct Nothing {};
+
 /// The graph itself, `g`.
 struct WholeGraph {};
 
@@ -59,7 +63,7 @@ struct Input {
 };
 
 struct Tuple;
-using Item = std::variant<Poison, Number, Truth, Text, WholeGraph, Element, Rows, Input, Tuple>;
+using Item = std::variant<Poison, Nothing, Number, Truth, Text, WholeGraph, Element, Rows, Input, Tuple>;
 
 struct Tuple {
   std::vector<Item> items;
@@ -67,6 +71,14 @@ struct Tuple {
 
 template <class T> const T *tryGet(const Item &item) {
   return std::get_if<T>(&item);
+}
+
+/// A number known when compiling; `True` and `False` are the integers 1 and 0, as in Python.
+inline std::optional<Number> asNumber(const Item &item) {
+  if (const Truth *truth = tryGet<Truth>(item))
+    return Number::of(int64_t{truth->value});
+  const Number *number = tryGet<Number>(item);
+  return number ? std::optional(*number) : std::nullopt;
 }
 
 inline bool isPoison(const Item &item) {

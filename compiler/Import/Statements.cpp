@@ -88,6 +88,7 @@ Item Importer::fail(Place place, std::string message, std::string help) {
 std::string Importer::describe(const Item &item) const {
   struct Describer {
     std::string operator()(const Poison &) { return "this"; }
+    std::string operator()(const Nothing &) { return "nothing"; }
     std::string operator()(const Number &number) {
       return "the number " + formatConstant(number.isInteger ? Constant(number.integer) : Constant(number.value));
     }
@@ -163,7 +164,8 @@ void Importer::runStatement(const Stmt &statement) {
   case StmtKind::Return:
     return runReturn(static_cast<const ReturnStmt &>(statement));
   case StmtKind::Evaluate:
-    evaluate(*static_cast<const EvaluateStmt &>(statement).value);
+    unused = static_cast<const EvaluateStmt &>(statement).value.get();
+    evaluate(*unused);
     return;
   case StmtKind::Pass:
     return;
@@ -221,6 +223,7 @@ bool Importer::callsFunction(const Expr &expr) const {
   case ExprKind::Float:
   case ExprKind::String:
   case ExprKind::Boolean:
+  case ExprKind::None:
     return false;
   case ExprKind::Attribute:
     return callsFunction(*as<AttributeExpr>(expr)->base);
@@ -463,9 +466,15 @@ void Importer::runReturn(const ReturnStmt &statement) {
   scope.hasReturned = true;
   if (current != scope.calledIn) {
     error(statement.place, "`return` inside a loop").suggest("results are whole tables: return them after the loop");
+    scope.result = Poison{};
     return;
   }
   if (scopes.size() > 1) {
+    if (statement.values.empty())
+      return;
+    // Whoever called this function may have no use for the value either.
+    if (statement.values.size() == 1)
+      unused = statement.values[0].get();
     std::vector<Item> items;
     for (const ExprPtr &value : statement.values)
       items.push_back(evaluate(*value));
@@ -486,13 +495,15 @@ void Importer::runReturn(const ReturnStmt &statement) {
               .note(earlier.place, "the other one is here");
           return;
         }
-      results.push_back(*result);
+      if (checkResultName(*result))
+        results.push_back(*result);
     }
 }
 
 //===- Functions of the user's own -------------------------------------------------------------------------------===//
 
 Item Importer::callFunction(const FunctionStmt &function, bool isPrelude, const CallExpr &call) {
+  bool isUnused = &call == unused;
   for (const Scope &scope : scopes)
     if (scope.function == &function || (scopes.size() == 1 && signature.function == &function))
       return fail(call.place, "`" + function.name + "` calls itself",
@@ -556,12 +567,23 @@ Item Importer::callFunction(const FunctionStmt &function, bool isPrelude, const 
     slots[i]->item = evaluate(*function.parameters[i].value);
     scopes.pop_back();
   }
-  scope.result = Tuple{};
+  scope.result = Nothing{};
   scopes.push_back(std::move(scope));
+  size_t numErrors = diagnostics.size();
   runBlock(function.body);
   Item result = std::move(scopes.back().result);
   scopes.pop_back();
-  return result;
+  if (!tryGet<Nothing>(result) || isUnused)
+    return result;
+  if (diagnostics.size() > numErrors)  // one of them may have kept it from its `return`
+    return Poison{};
+  Diagnostic &diagnostic = error(call.place, "`" + function.name + "` returns nothing, so this has no value");
+  if (isPrelude)
+    diagnostic.suggest("call it in a line of its own, then read what it has written");
+  else
+    diagnostic.note(function.namePlace, "it is defined here")
+        .suggest("end it with `return` and what it computes, or call it in a line of its own");
+  return Poison{};
 }
 
 //===- Results and the finished function -------------------------------------------------------------------------===//
@@ -578,7 +600,7 @@ std::optional<Importer::Result> Importer::resolveResult(const Expr &expr) {
         readLocal(*slot, name->name, expr.place);  // says which loop
         return std::nullopt;
       }
-      if (tryGet<Number>(slot->item) || (rows && rows->frame == kNoFrame))
+      if (asNumber(slot->item) || (rows && rows->frame == kNoFrame))
         return Result{name->name, expr.place, Domain::One, slot};
       if (rows) {
         readLocal(*slot, name->name, expr.place);  // says that its loop has ended
@@ -662,6 +684,33 @@ std::optional<Importer::Result> Importer::resolveResultName(const std::string &n
   return std::nullopt;
 }
 
+/// Gradients are read and written as `grad.NAME`, of results and of inputs: no two of these names may be one.
+bool Importer::checkResultName(const Result &result) {
+  constexpr std::string_view kPrefix = "grad.";
+  auto help = [&](const std::string &name) {
+    return "keep it under another name, such as \"" + name + "\"" +
+           (hasResults ? "" : ", or end the model with a `return` that leaves it out");
+  };
+  if (const InputDecl *input = signature.findInput(result.name)) {
+    error(result.place, "a result and an input are both called `" + result.name + "`; `grad." + result.name +
+                            "` would be the gradient of either")
+        .note(input->place, "the input is declared here")
+        .suggest(help(result.name + "_out"));
+    return false;
+  }
+  if (!result.name.starts_with(kPrefix))
+    return true;
+  std::string of = result.name.substr(kPrefix.size());
+  const InputDecl *input = signature.findInput(of);
+  Diagnostic &diagnostic =
+      error(result.place, input ? "the result `" + result.name + "` has the name of the gradient of input `" + of + "`"
+                                : "the result `" + result.name + "` has a name that is kept for gradients");
+  if (input)
+    diagnostic.note(input->place, "the input is declared here");
+  diagnostic.suggest(help(of + "_grad"));
+  return false;
+}
+
 /// Puts ops in the order in which the results need them and drops those that nothing needs.
 static void orderByUse(mlir::Block &block) {
   mlir::Operation *end = block.getTerminator();
@@ -728,6 +777,8 @@ mlir::OwningOpRef<mlir::ModuleOp> Importer::run() {
             error(results[i].place, "two tables are called \"" + results[i].name + "\"")
                 .note(results[j].place, "the other one is here")
                 .suggest("add a `return` that says which are results");
+      for (const Result &result : results)
+        checkResultName(result);
       if (results.empty())
         error(signature.place, "the model computes nothing").suggest("keep a result, as in n[\"out\"] = …");
     }
@@ -764,6 +815,13 @@ mlir::OwningOpRef<mlir::ModuleOp> Importer::run() {
   function.setType(builder.getFunctionType(argumentTypes, resultTypes));
   for (auto [i, result] : llvm::enumerate(results))
     function.setResultAttr(i, "flow.name", builder.getStringAttr(result.name));
+
+  if (!relationEnds.empty()) {
+    llvm::SmallVector<mlir::Attribute> ends;
+    for (Map end : relationEnds)
+      ends.push_back(flow::MapAttr::get(&context, end));
+    function->setAttr("flow.relation_ends", builder.getArrayAttr(ends));
+  }
 
   mlir::IRRewriter rewriter(&context);
   mlir::DominanceInfo dominance(function);

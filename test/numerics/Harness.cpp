@@ -227,7 +227,7 @@ Result<Tables> runModel(const Model &model, const Settings &settings, const Plai
     arguments.push_back({count, {type.getShape().begin(), type.getShape().end()}, {}});
     arguments.back().values.assign(count * type.getRowSize(), 0.0);
   }
-  auto results = interpret(function, built, std::move(arguments));
+  auto results = interpret(function, built, std::move(arguments), settings.mode);
   if (!results)
     return std::move(results).status();
   Tables named;

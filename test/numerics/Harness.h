@@ -58,6 +58,7 @@ struct Settings {
   std::vector<std::string> sizes;
   std::string passes = "none";
   bool grad = false;  // also derive the gradients of all inputs
+  RunMode mode;       // inference, unless it says otherwise
 };
 
 /// A model file of this repository, by its path from the root: "models/rgcn.hec".

@@ -40,6 +40,9 @@ const OpCase kCases[] = {
     {"Sub", perNode("n.x - n.y")},
     {"Mul", perNode("n.x * n.y")},
     {"Div", perNode("n.x / (3.0 + n.y)")},
+    {"FloorDivide", perNode("(n.x // (0.3 + abs(n.y))) * n.y")},
+    {"Modulo", perNode("n.x % (0.3 + abs(n.y))")},
+    {"ModuloOfNegative", perNode("n.x % (-0.3 - abs(n.y))")},
     {"Pow", perNode("(n.x + 2.0) ** n.y")},
     {"PowConstant", perNode("n.x ** 3")},
     {"Max", perNode("max(n.x, n.y)")},
@@ -85,6 +88,13 @@ const OpCase kCases[] = {
     {"Slice", perNode("n.x[1:3] * n.y[0]")},
     {"Concat", perNode("concat(n.x, n.y[1:2], n.x * n.y)")},
     {"BroadcastScalarAndAxes", perNode("reshape(n.x, 3, 1) * reshape(n.y, 1, 3) + n.x[1]")},
+    {"Dropout", perNode("dropout(n.x, 0.4) * n.y")},
+    {"DropoutOfAll", perNode("dropout(n.x, 1.0) + n.y")},
+    {"DropoutOfSources", perEdge("dropout(exp(e.src.x), p=0.4)")},
+    {"DropoutOfWeights", perEdge("e.src.x * dropout(w[e.etype], 0.4)")},
+    {"DropoutOfPairs", "def m(g, x: Node[3]):\n    for n in g.nodes():\n"
+                       "        n[\"out\"] = sum(dropout(mean(e.src.x for e in p.edges()), 0.4) for p in "
+                       "n.incoming_types())\n    return n[\"out\"]\n"},
     {"ReadThroughSource", perEdge("exp(e.src.x)")},
     {"ReadThroughBothEnds", perEdge("e.src.x * e.dst.x + e.y")},
     {"ReadThroughTypes", perEdge("(e.src.x * v[e.dst.ntype]) * w[e.etype]")},
@@ -132,6 +142,7 @@ TEST_P(OpGradient, MatchesDifferences) {
   ASSERT_TRUE(model.isOk()) << model.status().message();
   Settings forward, backward;
   backward.grad = true;
+  forward.mode = backward.mode = {.isTraining = true, .seed = 3, .step = 1};
   auto binding = bind(*model, forward);
   ASSERT_TRUE(binding.isOk()) << binding.status().message();
   for (const PlainGraph &graph : {randomGraph(3, 6, 2, 11, 3), randomGraph(4, 3, 3, 5, 2)}) {

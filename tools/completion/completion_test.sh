@@ -58,6 +58,7 @@ expect "flow flow-opt summary" compile --emit ""
 expect "default none" compile layer.hec --passes ""
 expect "" compile layer.hec --cache ""
 expect "" run --set ""
+expect "folder layer.hec" run --grad ""
 expect "" run --size d
 expect "" unheard-of ""
 if [[ $shell == bash ]]; then

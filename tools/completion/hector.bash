@@ -71,8 +71,8 @@ _hector() {
     elif [[ $entry =~ ^[[:space:]]+[^[:space:]]+\ (FILE|FOLDER) ]]; then
       _hector_files "$entry"
       return
-    elif [[ $entry =~ ^[[:space:]]+[^[:space:]]+\ [^[:space:]] ]]; then
-      return # a name or a number: nothing to offer
+    elif [[ $entry =~ ^[[:space:]]+[^[:space:]]+\ [^[:space:]\[] ]]; then
+      return # a name or a number: nothing to offer, unless it may be left out: [NAMES]
     fi
   fi
 

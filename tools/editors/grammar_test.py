@@ -124,6 +124,9 @@ class GrammarTest(unittest.TestCase):
         words = re.findall(r'"(\w+)"', between("language/Signature.cpp", "attributeKindFromName(", "\n}\n"))
         self.check_words(words + ["Literal"], 5, "def f(g, x: {}[1]):", "support.type.hec")
 
+    def test_knows_the_constants(self):
+        self.check_words(["False", "None", "True", "inf", "pi"], 5, "    y = x[{}]", "constant.language.hec")
+
     def test_colours_a_line(self):
         self.assertEqual(
             colour('        n["out"] = sum(e["a"] * e.src.h for e in n.incoming_edges()) + 0.5  # done'),

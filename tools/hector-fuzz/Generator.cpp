@@ -423,8 +423,9 @@ private:
         {"elu(", ")"},
         {"floor(", ")"},
         {"sign(", ")"},
+        {"dropout(", ", 0.25)"},
     };
-    const auto &[before, after] = kForms[choices.below(19)];
+    const auto &[before, after] = kForms[choices.below(std::size(kForms))];
     return before + ("(" + a + ")") + after;
   }
 

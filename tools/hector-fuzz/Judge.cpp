@@ -20,6 +20,7 @@ namespace hector::fuzz {
 namespace {
 
 constexpr double kTolerance = 1e-9;
+constexpr RunMode kMode = {.isTraining = true, .seed = 1, .step = 1};  // all ways drop the same
 
 double dot(const std::vector<double> &a, const std::vector<double> &b) {
   double sum = 0.0;
@@ -142,7 +143,7 @@ std::optional<Failure> Judge::judge(const Program &program, uint64_t seed, bool 
     if (Status status = runPasses(*copy, way, /*grad=*/true); !status.isOk())
       return Failure{"failed", "--passes " + way + ": " + status.message()};
     auto function = *copy->getOps<mlir::func::FuncOp>().begin();
-    auto results = interpret(function, bound->graph, arguments);
+    auto results = interpret(function, bound->graph, arguments, kMode);
     ++counts.runs;
     if (!results)
       return Failure{"failed", "--passes " + way + ": " + results.status().message()};
@@ -151,7 +152,9 @@ std::optional<Failure> Judge::judge(const Program &program, uint64_t seed, bool 
     manager.addNestedPass<mlir::func::FuncOp>(flow::createFormGroupsPass());
     if (mlir::failed(manager.run(*copy)))
       return Failure{"failed", "groups cannot be formed after --passes " + way};
-    auto grouped = interpret(function, bound->graph, arguments, seed);
+    RunMode cut = kMode;
+    cut.cuts = seed;
+    auto grouped = interpret(function, bound->graph, arguments, cut);
     ++counts.runs;
     if (!grouped)
       return Failure{"failed", "groups of --passes " + way + ": " + grouped.status().message()};
@@ -187,7 +190,7 @@ std::optional<Failure> Judge::judge(const Program &program, uint64_t seed, bool 
     for (size_t i = 0; i < moved.size(); ++i)
       for (size_t k = 0; k < moved[i].values.size(); ++k)
         moved[i].values[k] += step * direction[i][k];
-    auto results = interpret(forward, bound->graph, std::move(moved));
+    auto results = interpret(forward, bound->graph, std::move(moved), kMode);
     if (!results)
       return std::nullopt;
     double loss = 0.0;

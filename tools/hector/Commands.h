@@ -2,6 +2,7 @@
 /// 0 fine, 1 the machine failed (disk, memory), 2 the user can mend it (model, files, options).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ struct RunOptions {
   std::string outPath;
   std::string backend;  // empty: the best there is
   bool grad = false;
+  std::string gradInputs;  // those whose gradients are wanted, separated by commas; empty: all
+  bool train = false;      // dropout drops
+  uint64_t seed = 0;       // of what it drops
+  uint64_t step = 0;
   std::string passes = "default";
 };
 
@@ -34,6 +39,7 @@ struct CompileOptions {
   std::string graphPath;  // empty: no graph
   std::string emit;
   bool grad = false;
+  std::string gradInputs;   // those whose gradients are wanted, separated by commas; empty: all
   std::string passes;       // empty: `none` for flow, `default` for the others
   std::string cache;        // bytes, such as 32M; empty: a middling cache
   bool remarks = false;     // what passes have to say, to standard error

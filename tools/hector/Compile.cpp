@@ -3,6 +3,7 @@
 #include "Model.h"
 #include "Summary.h"
 #include "compiler/Analysis/Cost.h"
+#include "interp/Interpreter.h"
 #include "runtime/storage/File.h"
 
 #include <llvm/Support/raw_ostream.h>
@@ -50,10 +51,15 @@ static Status compileModel(const CompileOptions &options) {
   auto module = compileToFlow(context, *model, binding, dtype);
   if (!module)
     return module.status();
+  if (Status status = chooseGradients(module->get(), model->signature, options.gradInputs); !status.isOk())
+    return status;
   if (!options.graphPath.empty()) {
     auto graph = loadGraph(options.graphPath, model->signature);
     if (!graph)
       return graph.status();
+    for (auto function : module->get().getOps<mlir::func::FuncOp>())
+      if (Status status = checkGraph(function, *graph); !status.isOk())
+        return std::move(status).during("error: " + options.graphPath);
     attachGraph(module->get(), *graph);
   }
   if (!options.cache.empty()) {

@@ -9,6 +9,7 @@
 #include "runtime/storage/Safetensors.h"
 
 #include <mlir/Dialect/Func/IR/FuncOps.h>
+#include <mlir/IR/Builders.h>
 #include <mlir/IR/Diagnostics.h>
 #include <mlir/Pass/PassManager.h>
 
@@ -155,6 +156,41 @@ void attachGraph(mlir::ModuleOp module, const Graph &graph) {
       readProfile(context, src.ofEdge, src.count()), readProfile(context, dst.ofEdge, dst.count()));
   for (auto function : module.getOps<mlir::func::FuncOp>())
     function->setAttr("flow.graph", numbers);
+}
+
+//===- Gradients -------------------------------------------------------------------------------------------------===//
+
+Status chooseGradients(mlir::ModuleOp module, const language::Signature &signature, const std::string &names) {
+  if (names.empty())
+    return Status::ok();
+  std::vector<std::string_view> inputs;
+  for (const language::InputDecl &input : signature.inputs)
+    inputs.push_back(input.name);
+  llvm::SmallVector<llvm::StringRef> wanted;
+  llvm::StringRef(names).split(wanted, ',');
+  for (llvm::StringRef name : wanted) {
+    if (name.empty())
+      return Status::invalid("error: a name is missing in the list `" + names + "` of --grad");
+    if (signature.findInput(name))
+      continue;
+    auto isNamed = [&](const auto &decl) { return decl.name == std::string_view(name); };
+    const char *kind = llvm::any_of(signature.attributes, isNamed) ? "an attribute"
+                       : llvm::any_of(signature.sizes, isNamed)    ? "a size"
+                                                                   : nullptr;
+    std::string_view near = language::nearest(std::string_view(name), inputs);
+    std::string list;
+    for (std::string_view input : inputs)
+      list += (list.empty() ? "" : ", ") + std::string(input);
+    std::string text = kind ? "`" + name.str() + "` of --grad is " + kind + ", which has no gradient"
+                            : "model `" + signature.name + "` has no input `" + name.str() + "` for --grad";
+    return Status::invalid(
+        "error: " + text +
+        (kind || near.empty() ? "; the model's inputs are " + list : "; did you mean `" + std::string(near) + "`?"));
+  }
+  mlir::Builder builder(module.getContext());
+  for (auto function : module.getOps<mlir::func::FuncOp>())
+    function->setAttr("flow.gradients", builder.getStrArrayAttr(wanted));
+  return Status::ok();
 }
 
 //===- Passes ----------------------------------------------------------------------------------------------------===//

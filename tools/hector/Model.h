@@ -38,6 +38,10 @@ Result<Graph> loadGraph(const std::string &path, const language::Signature &sign
 /// Writes the graph's numbers on every function, for passes to choose by. Takes memory for each edge and node.
 void attachGraph(mlir::ModuleOp module, const Graph &graph);
 
+/// Has gradients of the inputs in `names` only be derived; they are separated by commas, and none means all. Fails
+/// where a name is no input of the model.
+Status chooseGradients(mlir::ModuleOp module, const language::Signature &signature, const std::string &names);
+
 /// What passes say while they run, on standard error.
 struct PassOutput {
   std::string model;                       // the file whose places remarks are given in, where they have one there
@@ -46,7 +50,7 @@ struct PassOutput {
   std::vector<PlanCost> *plans = nullptr;  // takes those that `default` weighed
 };
 
-/// Runs the passes that `passes` names; with `grad`, derives the gradients of all inputs as well.
+/// Runs the passes that `passes` names; with `grad`, derives the gradients of the chosen inputs as well.
 Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad, const PassOutput &output = {});
 
 /// Where in `file` an op comes from: its own place, or that of the call that led to it. Nothing where it has none

@@ -84,6 +84,8 @@ static Status runModel(RunOptions options) {
   if (!module)
     return module.status();
   attachGraph(module->get(), loaded->graph);
+  if (Status status = chooseGradients(module->get(), model->signature, options.gradInputs); !status.isOk())
+    return status;
   if (Status status = runPasses(module->get(), options.passes, options.grad); !status.isOk())
     return status;
   auto function = *module->get().getOps<mlir::func::FuncOp>().begin();
@@ -94,7 +96,7 @@ static Status runModel(RunOptions options) {
   if (options.grad)
     if (Status status = appendGradients(function, *loaded, arguments); !status.isOk())
       return std::move(status).during("error: " + options.casePath);
-  auto results = interpret(function, loaded->graph, std::move(arguments));
+  auto results = interpret(function, loaded->graph, std::move(arguments), {options.train, options.seed, options.step});
   if (!results)
     return Status(results.status()).during("error: " + options.casePath);
 

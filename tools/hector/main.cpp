@@ -7,8 +7,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 
 using namespace hector;
 
@@ -28,6 +30,18 @@ static CLI::Validator oneOf(std::vector<std::string> names) {
         return "`" + value + "` is not " + list;
       },
       shown + "}");
+}
+
+/// A check that an option's value is a number of 64 bits without a sign; CLI11 would take -1 for the largest.
+static CLI::Validator unsignedNumber() {
+  return CLI::Validator(
+      [](std::string &value) -> std::string {
+        uint64_t number = 0;
+        auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+        bool isNumber = error == std::errc() && rest == value.data() + value.size();
+        return isNumber ? "" : "`" + value + "` is not a whole number from 0 to 18446744073709551615";
+      },
+      "");
 }
 
 /// What is wrong with the command line, in one line. A word that nothing takes comes first: CLI11 would rather complain
@@ -83,6 +97,57 @@ static void addModelOptions(CLI::App &command, ModelOptions &options) {
       ->type_name("TYPE");
 }
 
+/// What `--grad` stands for where no list of names follows it.
+static constexpr std::string_view kEveryInput = "*";
+
+static void addGradOption(CLI::App &command, bool &grad, std::string &inputs, const std::string &help) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--grad",
+          [&](const std::vector<std::string> &lists) {
+            grad = true;
+            for (const std::string &names : lists)
+              inputs += (inputs.empty() ? "" : ",") + names;
+            if (std::find(lists.begin(), lists.end(), kEveryInput) != lists.end())
+              inputs.clear();
+          },
+          help + ", or for those of a list such as W,q")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false)
+      ->type_name("[NAMES]");
+}
+
+/// The arguments, with a value for each `--grad`: the next word where that is a list of names, else every input. A word
+/// that cannot be one is left to whatever takes it, and so is a file while the model is still to come.
+static std::vector<std::string> completeGrad(const CLI::App &app, int argc, char **argv) {
+  std::vector<std::string> words(argv + 1, argv + argc), done;
+  const CLI::App *command = nullptr;
+  for (const CLI::App *candidate : app.get_subcommands({}))
+    if (!words.empty() && candidate->get_name() == words[0] && candidate->get_option_no_throw("--grad"))
+      command = candidate;
+  if (!command)
+    return words;
+  bool hasModel = false;
+  for (size_t i = 0; i < words.size(); ++i) {
+    std::string word = words[i];
+    if (word == "--grad") {
+      const std::string next = i + 1 < words.size() ? words[i + 1] : "-";
+      const bool isList = !next.starts_with("-") && next.find_first_of("./") == std::string::npos &&
+                          (hasModel || !std::filesystem::exists(next));
+      word += "=" + (isList ? words[++i] : std::string(kEveryInput));
+    } else if (!word.starts_with("-")) {
+      hasModel |= i > 0;
+    } else if (const CLI::Option *option = command->get_option_no_throw(word);
+               option && option->get_items_expected() > 0 && i + 1 < words.size()) {
+      done.push_back(word);
+      word = words[++i];
+    }
+    done.push_back(word);
+  }
+  return done;
+}
+
 int main(int argc, char **argv) {
   // A reader that closes the pipe early (`hector … | head`) is no failure of ours.
   std::signal(SIGPIPE, SIG_IGN);
@@ -99,7 +164,14 @@ int main(int argc, char **argv) {
   runApp->add_option("--backend", run.backend, "interp, cpu or cuda; by default the fastest that this build has")
       ->check(oneOf({"interp", "cpu", "cuda"}))
       ->type_name("NAME");
-  runApp->add_flag("--grad", run.grad, "Also reads grad.RESULT and writes grad.INPUT for every input");
+  addGradOption(*runApp, run.grad, run.gradInputs, "Also reads grad.RESULT and writes grad.INPUT for every input");
+  runApp->add_flag("--train", run.train, "Computes as in training: dropout drops");
+  runApp->add_option("--seed", run.seed, "What dropout draws from: the same seed and step drop the same numbers")
+      ->check(unsignedNumber())
+      ->type_name("NUMBER");
+  runApp->add_option("--step", run.step, "The step of training, which draws numbers of its own")
+      ->check(unsignedNumber())
+      ->type_name("NUMBER");
   runApp->add_option("--passes", run.passes, "none, default, C, R, default,-NAME, or names separated by commas")
       ->capture_default_str()
       ->type_name("LIST");
@@ -116,7 +188,7 @@ int main(int argc, char **argv) {
       ->required()
       ->check(oneOf({"flow", "flow-opt", "summary"}))
       ->type_name("FORM");
-  compileApp->add_flag("--grad", compile.grad, "Derives the gradients of all inputs");
+  addGradOption(*compileApp, compile.grad, compile.gradInputs, "Derives the gradients of every input");
   compileApp
       ->add_option("--passes", compile.passes,
                    "none, default, C, R, default,-NAME, or names separated by commas; unless given, none for flow and "
@@ -140,7 +212,9 @@ int main(int argc, char **argv) {
   doctorApp->footer("Example:\n  hector doctor");
 
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = completeGrad(app, argc, argv);
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    app.parse(std::move(words));
   } catch (const CLI::Success &success) {
     return app.exit(success);
   } catch (const CLI::ParseError &error) {

@@ -175,3 +175,14 @@ func.func @few_readers(%x: !flow.rows<node, f32, device>) -> !flow.rows<edge, f3
   %0 = flow.relu %x[src] : <node, f32, device> -> <edge, f32, device>
   return %0 : !flow.rows<edge, f32, device>
 }
+
+// Dropout draws a number for each of a row's, at ten operations. It is drawn in every step, so it is none of the graph's
+// own even where it reads nothing else.
+// CHECK-LABEL: groups of @dropout
+// CHECK-NEXT: group 0: forward, {{.*}} over edge
+// CHECK-NEXT:   flow.dropout %{{.*}}: 10 rows, 100 operations,
+func.func @dropout() -> !flow.rows<edge, f32, device> attributes {flow.graph = #small} {
+  %one = flow.constant 1.0 : <one, f32, device>
+  %d = flow.dropout %one[one] {rate = 0.5 : f64, stream = 0 : i64} : <one, f32, device> -> <edge, f32, device>
+  return %d : !flow.rows<edge, f32, device>
+}

@@ -123,3 +123,18 @@ func.func @movements(%n: !flow.rows<node, f32, device>, %r: !flow.rows<etype, f3
   %7 = flow.add %6, %1[src] : <edge, f32, device>, <node, f32, device> -> <edge, f32, device>
   return
 }
+
+// -----
+
+// Dropout draws every row of its domain by itself, whatever rows it reads.
+func.func @dropout(%n: !flow.rows<node, f32, device>, %o: !flow.rows<one, f32, device>) {
+  // expected-remark @below {{key {edge}, fits edge}}
+  %0 = flow.dropout %n[src] {rate = 0.5 : f64, stream = 0 : i64} : <node, f32, device> -> <edge, f32, device>
+  // expected-remark @below {{key {node, etype}, fits src_pair}}
+  %1 = flow.dropout %n[node] {rate = 0.5 : f64, stream = 0 : i64} : <node, f32, device> -> <src_pair, f32, device>
+  // expected-remark @below {{key {node}, fits node}}
+  %2 = flow.dropout %o[one] {rate = 0.5 : f64, stream = 0 : i64} : <one, f32, device> -> <node, f32, device>
+  // expected-remark @below {{key {}, fits one}}
+  %3 = flow.dropout %o {rate = 0.5 : f64, stream = 0 : i64} : <one, f32, device> -> <one, f32, device>
+  return
+}

@@ -56,6 +56,10 @@ def Flow_Dialect : Dialect {
     - (D3) operands and result share one residency.
 
     Labels such as (C1) below name the constraints that the verifier checks.
+
+    **Relations with one node type at each end.** `etype` has the maps `src_ntype` and `dst_ntype` only if all edges of a
+    relation agree on the type. A function that relies on this lists the ends in the attribute `flow.relation_ends =
+    [#flow.map<src_ntype>]`. It is refused for graphs that do not have the property. Passes keep the attribute.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;

@@ -54,6 +54,28 @@ def Flow_AddOp : Flow_BinaryOp<"add", "Computes `a + b`.">;
 def Flow_SubOp : Flow_BinaryOp<"sub", "Computes `a - b`.">;
 def Flow_MulOp : Flow_BinaryOp<"mul", "Computes `a * b`.">;
 def Flow_DivOp : Flow_BinaryOp<"div", "Computes `a / b`.">;
+def Flow_FloorDivOp : Flow_BinaryOp<"floor_div", "Computes `a // b` as Python does; its slope is 0."> {
+  let description = [{
+    The quotient that belongs to the remainder of `flow.mod`, so that `b * (a // b) + a % b` is `a`. For example,
+    `1.0 // 0.1` is 9, because 0.1 is stored as a little more than a tenth. If `b` is 0, the result is `a / b`.
+    - (C1) the result's row shape is the common shape of the operands'.
+    - (C2) all have one element type, not i1.
+    ```mlir
+    %q = flow.floor_div %a, %b : <node, 8xf32, device>, <node, 8xf32, device> -> <node, 8xf32, device>
+    ```
+  }];
+}
+
+def Flow_ModOp : Flow_BinaryOp<"mod", "Computes the remainder `a % b` as Python does: exact, with the sign of `b`."> {
+  let description = [{
+    - (C1) the result's row shape is the common shape of the operands'.
+    - (C2) all have one element type, not i1.
+    ```mlir
+    %r = flow.mod %a, %b : <node, 8xf32, device>, <node, 8xf32, device> -> <node, 8xf32, device>
+    ```
+  }];
+}
+
 def Flow_PowOp : Flow_BinaryOp<"pow", "Raises `a` to the power `b`.">;
 def Flow_MaxOp : Flow_BinaryOp<"max", "Computes the larger of `a` and `b`; on a tie `a` receives the gradient.">;
 def Flow_MinOp : Flow_BinaryOp<"min", "Computes the smaller of `a` and `b`; on a tie `a` receives the gradient.">;
@@ -83,6 +105,25 @@ def Flow_ReluOp : Flow_UnaryOp<"relu", "Computes `max(a, 0)`; the gradient at 0 
 
 def Flow_LeakyReluOp : Flow_UnaryOp<"leaky_relu", "Computes `a` where `a > 0`, and `slope * a` elsewhere."> {
   let arguments = (ins Flow_Rows:$input, Flow_MapArrayAttr:$maps, F64Attr:$slope);
+}
+
+def Flow_DropoutOp : Flow_DenseOp<"dropout"> {
+  let summary = "In training, 0 with probability `rate`, else a / (1 - rate); outside of training, a.";
+  let description = [{
+    Element-wise. What is dropped is a function of the run's seed and step, of `stream`, and of the number's place: the
+    row's number outside and the element's number in the row. So every plan drops the same, a copy drops what the
+    original does, and the gradient is the same op, with the same stream, of the gradient. What is dropped has no
+    influence, whatever inf or NaN it holds.
+    - (C1) result and operand have the same row shape and element type, and are not i1.
+    - (C2) `rate` is from 0 to 1.
+    - (C3) `stream` is from 0 to 2^32 - 1.
+    - (C4) a row has at most 2^34 numbers.
+    ```mlir
+    %y = flow.dropout %x {rate = 5.000000e-01 : f64, stream = 3 : i64} : <node, 64xf32, device> -> <node, 64xf32, device>
+    ```
+  }];
+  let arguments = (ins Flow_Rows:$input, Flow_MapArrayAttr:$maps, F64Attr:$rate, I64Attr:$stream);
+  let hasFolder = 1;
 }
 
 def Flow_NotOp : Flow_DenseOp<"not"> {

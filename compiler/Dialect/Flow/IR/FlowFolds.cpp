@@ -1,4 +1,5 @@
-/// Folds and canonical forms: rewrites that are simpler on every graph.
+/// Folds and canonical forms: rewrites that are simpler on every graph and for all numbers. For example, exp(log(x)) is
+/// not x if x is negative, log(exp(x)) overflows, and x / x, x - x and 0 * x are not constant if x is 0, inf or NaN.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
 
@@ -77,6 +78,34 @@ OpFoldResult DivOp::fold(FoldAdaptor adaptor) {
   return foldConstants(op, adaptor.getOperands(), [](double a, double b) { return a / b; });
 }
 
+double hector::flow::modulo(double a, double b) {
+  double rest = std::fmod(a, b);
+  if (rest == 0.0)
+    return std::copysign(0.0, b);
+  return (rest < 0.0) != (b < 0.0) ? rest + b : rest;
+}
+
+double hector::flow::floorDivide(double a, double b) {
+  if (b == 0.0)
+    return a / b;
+  double rest = std::fmod(a, b), quotient = (a - rest) / b;
+  if (rest != 0.0 && (rest < 0.0) != (b < 0.0))
+    quotient -= 1.0;
+  if (quotient == 0.0)
+    return std::copysign(0.0, a / b);
+  // The quotient is an integer but for the rounding of the division.
+  double whole = std::floor(quotient);
+  return quotient - whole > 0.5 ? whole + 1.0 : whole;
+}
+
+OpFoldResult FloorDivOp::fold(FoldAdaptor adaptor) {
+  return foldConstants(cast<DenseOp>(getOperation()), adaptor.getOperands(), floorDivide);
+}
+
+OpFoldResult ModOp::fold(FoldAdaptor adaptor) {
+  return foldConstants(cast<DenseOp>(getOperation()), adaptor.getOperands(), modulo);
+}
+
 OpFoldResult PowOp::fold(FoldAdaptor adaptor) {
   auto op = cast<DenseOp>(getOperation());
   if (number(adaptor.getRhs()) == 1.0)  // x ^ 1
@@ -113,6 +142,10 @@ template <class Op> static OpFoldResult foldInvolution(Op op) {
 
 OpFoldResult NegOp::fold(FoldAdaptor) {
   return foldInvolution(*this);
+}
+
+OpFoldResult DropoutOp::fold(FoldAdaptor) {
+  return getRate().isZero() ? asIs(cast<DenseOp>(getOperation()), 0) : OpFoldResult();  // nothing is dropped
 }
 
 OpFoldResult NotOp::fold(FoldAdaptor) {
@@ -213,20 +246,6 @@ struct ComposeSpreads : OpRewritePattern<SpreadOp> {
     if (!map)
       return failure();
     rewriter.replaceOpWithNewOp<SpreadOp>(op, op.getType(), inner.getRows(), *map);
-    return success();
-  }
-};
-
-/// `log(exp(x))` and `exp(log(x))` are `x`; the latter also where x is negative and the logarithm would be NaN.
-template <class Outer, class Inner> struct DropInverse : OpRewritePattern<Outer> {
-  using OpRewritePattern<Outer>::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(Outer op, PatternRewriter &rewriter) const override {
-    auto inner = op.getInput().template getDefiningOp<Inner>();
-    if (!inner || cast<DenseOp>(op.getOperation()).getMap(0) != Map::Self ||
-        cast<DenseOp>(inner.getOperation()).getMap(0) != Map::Self)
-      return failure();
-    rewriter.replaceOp(op, inner.getInput());
     return success();
   }
 };
@@ -339,7 +358,6 @@ struct SwapChoices : OpRewritePattern<SelectOp> {
 }  // namespace
 
 void FlowDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
-  patterns.add<ReadThroughSpread, ComposeSpreads, DropInverse<ExpOp, LogOp>, DropInverse<LogOp, ExpOp>,
-               AbsorbNegation<AddOp, SubOp>, AbsorbNegation<SubOp, AddOp>, AbsorbTranspose, SumOfProducts, SwapChoices>(
-      getContext());
+  patterns.add<ReadThroughSpread, ComposeSpreads, AbsorbNegation<AddOp, SubOp>, AbsorbNegation<SubOp, AddOp>,
+               AbsorbTranspose, SumOfProducts, SwapChoices>(getContext());
 }

@@ -244,6 +244,8 @@ HECTOR_VERIFY(verifyBinary, ChainOp)
 HECTOR_VERIFY(verifyBinary, SubOp)
 HECTOR_VERIFY(verifyBinary, MulOp)
 HECTOR_VERIFY(verifyBinary, DivOp)
+HECTOR_VERIFY(verifyBinary, FloorDivOp)
+HECTOR_VERIFY(verifyBinary, ModOp)
 HECTOR_VERIFY(verifyBinary, PowOp)
 HECTOR_VERIFY(verifyBinary, MaxOp)
 HECTOR_VERIFY(verifyBinary, MinOp)
@@ -270,6 +272,22 @@ HECTOR_VERIFY(verifyUnary, ErfOp)
 HECTOR_VERIFY(verifyUnary, ReluOp)
 HECTOR_VERIFY(verifyUnary, LeakyReluOp)
 #undef HECTOR_VERIFY
+
+LogicalResult DropoutOp::verify() {
+  constexpr int64_t kMaxStream = (int64_t{1} << 32) - 1, kMaxRow = int64_t{1} << 34;
+  if (failed(verifyUnary(cast<DenseOp>(getOperation()))))  // (C1)
+    return failure();
+  double rate = getRate().convertToDouble();
+  if (!(rate >= 0.0 && rate <= 1.0))  // (C2)
+    return emitOpError() << "drops a part from 0 to 1, but `rate` is " << getRateAttr();
+  int64_t stream = getStreamAttr().getInt();
+  if (stream < 0 || stream > kMaxStream)  // (C3)
+    return emitOpError() << "has streams from 0 to " << kMaxStream << ", but `stream` is " << stream;
+  if (getResult().getType().getRowSize() > kMaxRow)  // (C4)
+    return emitOpError() << "takes rows of at most " << kMaxRow << " numbers, but is given "
+                         << getResult().getType().getRowSize();
+  return success();
+}
 
 LogicalResult CastOp::verify() {
   auto op = cast<DenseOp>(getOperation());

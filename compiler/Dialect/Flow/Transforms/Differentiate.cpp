@@ -46,6 +46,7 @@ private:
   void differentiateSlice(SliceOp op, Read g);
   void differentiateConcat(ConcatOp op, Read g);
   void differentiateReduce(ReduceOp op, Read g);
+  void refuse(Operation &op);
 
   /// Adds `g`, rows of the op's domain, to the gradient of operand `i`: summed over repeated axes and along its map.
   void give(DenseOp op, unsigned i, Read g);
@@ -54,13 +55,16 @@ private:
   mlir::Block &body;
   llvm::DenseSet<Value> active;
   llvm::DenseMap<Value, SmallVector<Read>> gradients;
+  bool hasRefused = false;  // an op without a rule
 };
 
 //===- Bookkeeping -----------------------------------------------------------------------------------------------===//
 
-/// Whether an op's result changes smoothly with its operands.
+/// Whether an op's result changes smoothly with its operands. Those listed here need no rule: their gradient is 0. Any
+/// other op has one, or is refused.
 bool isDifferentiable(Operation &op) {
-  return !mlir::isa<ConstantOp, SignOp, FloorOp>(op) && mlir::cast<RowsType>(op.getResult(0).getType()).isFloat();
+  return !mlir::isa<ConstantOp, SignOp, FloorOp, FloorDivOp>(op) &&
+         mlir::cast<RowsType>(op.getResult(0).getType()).isFloat();
 }
 
 /// Whether `op` is the largest score of a softmax, y = exp(a - top) / Σ exp(a - top), and nothing else: y does not
@@ -108,13 +112,15 @@ bool isSoftmaxShift(ReduceOp op) {
 
 mlir::LogicalResult Differentiator::markActive(ArrayRef<std::string> wanted) {
   for (const std::string &name : wanted) {
-    bool isKnown = false;
-    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-      auto attribute = function.getArgAttrOfType<mlir::StringAttr>(i, "flow.name");
-      isKnown |= attribute && attribute.getValue() == name;
-    }
-    if (!isKnown)
+    Value input;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (auto attribute = function.getArgAttrOfType<mlir::StringAttr>(i, "flow.name");
+          attribute && attribute.getValue() == name)
+        input = body.getArgument(i);
+    if (!input)
       return function.emitError() << "has no input `" << name << "` to differentiate by";
+    if (mlir::cast<RowsType>(input.getType()).isBool())
+      return function.emitError() << "cannot be differentiated by input `" << name << "`, which holds i1";
   }
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     Value argument = body.getArgument(i);
@@ -185,6 +191,8 @@ mlir::LogicalResult Differentiator::run(ArrayRef<std::string> wanted) {
     if (auto g = gradient(op->getResult(0)))
       differentiate(*op, *g);
   }
+  if (hasRefused)
+    return mlir::failure();
   SmallVector<Value> results(end->getOperands());
   for (unsigned i = 0; i < numInputs; ++i) {
     Value input = body.getArgument(i);
@@ -207,6 +215,12 @@ mlir::LogicalResult Differentiator::run(ArrayRef<std::string> wanted) {
 
 //===- Rules -----------------------------------------------------------------------------------------------------===//
 
+/// A gradient that is silently missing would be a wrong one.
+void Differentiator::refuse(Operation &op) {
+  op.emitOpError("cannot be differentiated: there is no rule for its gradient");
+  hasRefused = true;
+}
+
 void Differentiator::differentiate(Operation &op, Read g) {
   if (auto spread = mlir::dyn_cast<SpreadOp>(op)) {
     at = spread.getResult().getType().getDomain();
@@ -215,9 +229,11 @@ void Differentiator::differentiate(Operation &op, Read g) {
     gradients[spread.getRows()].push_back({sum, Map::Self});
   } else if (auto reduce = mlir::dyn_cast<ReduceOp>(op)) {
     differentiateReduce(reduce, g);
-  } else {
-    at = mlir::cast<DenseOp>(op).getResultRows().getDomain();
+  } else if (auto dense = mlir::dyn_cast<DenseOp>(op)) {
+    at = dense.getResultRows().getDomain();
     differentiateDense(op, g);
+  } else {
+    refuse(op);
   }
 }
 
@@ -389,6 +405,12 @@ void Differentiator::differentiateDense(Operation &op, Read g) {
         if (wants(1))
           give(dense, 1, unary<NegOp>(binary<ChainOp>(g, binary<DivOp>(y, in(1)))));
       })
+      .Case<ModOp>([&](auto) {
+        // a - (a // b) · b, and the quotient is constant between its steps.
+        give(dense, 0, g);
+        if (wants(1))
+          give(dense, 1, unary<NegOp>(binary<ChainOp>(g, binary<FloorDivOp>(in(0), in(1)))));
+      })
       .Case<PowOp>([&](PowOp pow) { differentiatePow(pow, g); })
       .Case<MaxOp, MinOp>([&](auto choice) {
         // On a tie the first operand receives the gradient.
@@ -418,6 +440,13 @@ void Differentiator::differentiateDense(Operation &op, Read g) {
       .Case<LeakyReluOp>([&](LeakyReluOp leaky) {
         Read slope = constant(leaky.getSlope().convertToDouble());
         give(dense, 0, choose(compare(constant(0.0), in(0)), g, binary<MulOp>(g, slope)));
+      })
+      .Case<DropoutOp>([&](DropoutOp dropout) {
+        // The same stream drops the same numbers; what was dropped is not read again.
+        give(dense, 0,
+             make<DropoutOp>({g}, g.shape(),
+                             {builder.getNamedAttr("rate", dropout.getRateAttr()),
+                              builder.getNamedAttr("stream", dropout.getStreamAttr())}));
       })
       .Case<CastOp>(
           [&](auto) { give(dense, 0, make<CastOp>({g}, g.shape(), {}, dense.getOperandRows(0).getElementType())); })
@@ -454,14 +483,20 @@ void Differentiator::differentiateDense(Operation &op, Read g) {
                                {builder.getNamedAttr("permutation", builder.getDenseI64ArrayAttr(inverse))}));
       })
       .Case<SliceOp>([&](SliceOp slice) { differentiateSlice(slice, g); })
-      .Case<ConcatOp>([&](ConcatOp concat) { differentiateConcat(concat, g); });
+      .Case<ConcatOp>([&](ConcatOp concat) { differentiateConcat(concat, g); })
+      .Default([&](Operation *) { refuse(op); });
 }
 
 struct DifferentiatePass : impl::DifferentiatePassBase<DifferentiatePass> {
   using DifferentiatePassBase::DifferentiatePassBase;
 
   void runOnOperation() override {
+    constexpr llvm::StringLiteral kWanted = "flow.gradients";
     SmallVector<std::string> wanted(inputs.begin(), inputs.end());
+    if (auto names = getOperation()->getAttrOfType<mlir::ArrayAttr>(kWanted); names && wanted.empty())
+      for (auto name : names.getAsRange<mlir::StringAttr>())
+        wanted.push_back(name.str());
+    getOperation()->removeAttr(kWanted);
     if (mlir::failed(Differentiator(getOperation()).run(wanted)))
       signalPassFailure();
   }

@@ -78,15 +78,19 @@ def DifferentiatePass : Pass<"flow-differentiate", "mlir::func::FuncOp"> {
     func.func @f(%x {flow.name = "x"}) -> (… {flow.name = "out"})
     ->
     func.func @f(%x {flow.name = "x"}, %g {flow.name = "grad.out"}) -> (… {flow.name = "out"}, … {flow.name = "grad.x"})
-    ``` Spreads and reductions are dual: if an op reads an operand along a map, the gradient of the operand is a sum
+    ```
+    Spreads and reductions are dual: if an op reads an operand along a map, the gradient of the operand is a sum
     along that map. The gradient of a linear op's weights is one op, `flow.weight_grad`. Products of the chain rule are
     `flow.chain`: a row that nothing reads contributes nothing, even if it holds inf or NaN. Only values between a
-    requested input and a result get a gradient. The attribute `flow.forward_results` holds the number of original
-    results, which come first. The pass runs after rewrites that make the forward phase smaller, so that there is less
-    to differentiate.
+    requested input and a result get a gradient; nothing is built for others. Inputs are requested by the option
+    `inputs` or by the function's attribute `flow.gradients = ["w", "q"]`; without either, all are. An op without a
+    rule is an error, unless its slope is 0 everywhere, as for comparisons, signs and floors. The attribute
+    `flow.forward_results` holds the number of original results, which come first. The pass runs after rewrites that
+    make the forward phase smaller, so that there is less to differentiate.
   }];
   let options = [
-    ListOption<"inputs", "inputs", "std::string", "Names of the inputs that get a gradient; all, if empty">
+    ListOption<"inputs", "inputs", "std::string", "Names of the inputs that get a gradient; if empty, those of "
+               "`flow.gradients`, or all">
   ];
 }
 

@@ -385,6 +385,94 @@ func.func @leaky_relu_c1_type(%a: !flow.rows<node, 4xf64, device>) {
 
 // -----
 
+func.func @dropout_c1_shape(%a: !flow.rows<node, 4xf32, device>) {
+  // expected-error @below {{gives rows of 4xf32, but its result has 8xf32}}
+  %r = flow.dropout %a {rate = 0.5 : f64, stream = 0 : i64} : <node, 4xf32, device> -> <node, 8xf32, device>
+  return
+}
+
+// -----
+
+func.func @dropout_c1_truth(%a: !flow.rows<node, 4xi1, device>) {
+  // expected-error @below {{computes with numbers, but its result holds i1}}
+  %r = flow.dropout %a {rate = 0.5 : f64, stream = 0 : i64} : <node, 4xi1, device> -> <node, 4xi1, device>
+  return
+}
+
+// -----
+
+func.func @dropout_c1_type(%a: !flow.rows<node, 4xf64, device>) {
+  // expected-error @below {{has a result of 'f32', but operand 0 of 'f64'}}
+  %r = flow.dropout %a {rate = 0.5 : f64, stream = 0 : i64} : <node, 4xf64, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @dropout_c2_above(%a: !flow.rows<node, 4xf32, device>) {
+  // expected-error @below {{drops a part from 0 to 1, but `rate` is 1.500000e+00}}
+  %r = flow.dropout %a {rate = 1.5 : f64, stream = 0 : i64} : <node, 4xf32, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @dropout_c2_below(%a: !flow.rows<node, 4xf32, device>) {
+  // expected-error @below {{drops a part from 0 to 1, but `rate` is -5.000000e-01}}
+  %r = flow.dropout %a {rate = -0.5 : f64, stream = 0 : i64} : <node, 4xf32, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @dropout_c2_nan(%a: !flow.rows<node, 4xf32, device>) {
+  // expected-error @below {{drops a part from 0 to 1, but `rate` is 0x7FF8000000000000}}
+  %r = flow.dropout %a {rate = 0x7FF8000000000000 : f64, stream = 0 : i64} : <node, 4xf32, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @dropout_c3_below(%a: !flow.rows<node, 4xf32, device>) {
+  // expected-error @below {{has streams from 0 to 4294967295, but `stream` is -1}}
+  %r = flow.dropout %a {rate = 0.5 : f64, stream = -1 : i64} : <node, 4xf32, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @dropout_c3_above(%a: !flow.rows<node, 4xf32, device>) {
+  // expected-error @below {{has streams from 0 to 4294967295, but `stream` is 4294967296}}
+  %r = flow.dropout %a {rate = 0.5 : f64, stream = 4294967296 : i64} : <node, 4xf32, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @dropout_c4(%a: !flow.rows<node, 17179869185xf32, device>) {
+  // expected-error @below {{takes rows of at most 17179869184 numbers, but is given 17179869185}}
+  %r = flow.dropout %a {rate = 0.5 : f64, stream = 0 : i64} : <node, 17179869185xf32, device> -> <node, 17179869185xf32, device>
+  return
+}
+
+// -----
+
+func.func @dropout_rate(%a: !flow.rows<node, 4xf32, device>) {
+  // expected-error @below {{requires attribute 'rate'}}
+  %r = flow.dropout %a {stream = 0 : i64} : <node, 4xf32, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @dropout_stream(%a: !flow.rows<node, 4xf32, device>) {
+  // expected-error @below {{requires attribute 'stream'}}
+  %r = flow.dropout %a {rate = 0.5 : f64} : <node, 4xf32, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
 func.func @leaky_relu_slope(%a: !flow.rows<node, 4xf32, device>) {
   // expected-error @below {{requires attribute 'slope'}}
   %r = flow.leaky_relu %a : <node, 4xf32, device> -> <node, 4xf32, device>
@@ -548,6 +636,86 @@ func.func @div_c2_truth(%a: !flow.rows<node, i1, device>, %b: !flow.rows<node, i
 func.func @div_c2_type(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node, 4xf16, device>) {
   // expected-error @below {{has a result of 'f32', but operand 1 of 'f16'}}
   %r = flow.div %a, %b : <node, 4xf32, device>, <node, 4xf16, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @floor_div_c1_sizes(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node, 3xf32, device>) {
+  // expected-error @below {{cannot combine rows of 4xf32 and 3xf32 element by element}}
+  %r = flow.floor_div %a, %b : <node, 4xf32, device>, <node, 3xf32, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @floor_div_c1_rank(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node, 2x4xf32, device>) {
+  // expected-error @below {{cannot combine rows of 4xf32 and 2x4xf32 element by element}}
+  %r = flow.floor_div %a, %b : <node, 4xf32, device>, <node, 2x4xf32, device> -> <node, 2x4xf32, device>
+  return
+}
+
+// -----
+
+func.func @floor_div_c1_result(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node, 1xf32, device>) {
+  // expected-error @below {{gives rows of 4xf32, but its result has 1xf32}}
+  %r = flow.floor_div %a, %b : <node, 4xf32, device>, <node, 1xf32, device> -> <node, 1xf32, device>
+  return
+}
+
+// -----
+
+func.func @floor_div_c2_truth(%a: !flow.rows<node, i1, device>, %b: !flow.rows<node, i1, device>) {
+  // expected-error @below {{computes with numbers, but its result holds i1}}
+  %r = flow.floor_div %a, %b : <node, i1, device>, <node, i1, device> -> <node, i1, device>
+  return
+}
+
+// -----
+
+func.func @floor_div_c2_type(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node, 4xf16, device>) {
+  // expected-error @below {{has a result of 'f32', but operand 1 of 'f16'}}
+  %r = flow.floor_div %a, %b : <node, 4xf32, device>, <node, 4xf16, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @mod_c1_sizes(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node, 3xf32, device>) {
+  // expected-error @below {{cannot combine rows of 4xf32 and 3xf32 element by element}}
+  %r = flow.mod %a, %b : <node, 4xf32, device>, <node, 3xf32, device> -> <node, 4xf32, device>
+  return
+}
+
+// -----
+
+func.func @mod_c1_rank(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node, 2x4xf32, device>) {
+  // expected-error @below {{cannot combine rows of 4xf32 and 2x4xf32 element by element}}
+  %r = flow.mod %a, %b : <node, 4xf32, device>, <node, 2x4xf32, device> -> <node, 2x4xf32, device>
+  return
+}
+
+// -----
+
+func.func @mod_c1_result(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node, 1xf32, device>) {
+  // expected-error @below {{gives rows of 4xf32, but its result has 1xf32}}
+  %r = flow.mod %a, %b : <node, 4xf32, device>, <node, 1xf32, device> -> <node, 1xf32, device>
+  return
+}
+
+// -----
+
+func.func @mod_c2_truth(%a: !flow.rows<node, i1, device>, %b: !flow.rows<node, i1, device>) {
+  // expected-error @below {{computes with numbers, but its result holds i1}}
+  %r = flow.mod %a, %b : <node, i1, device>, <node, i1, device> -> <node, i1, device>
+  return
+}
+
+// -----
+
+func.func @mod_c2_type(%a: !flow.rows<node, 4xf32, device>, %b: !flow.rows<node, 4xf16, device>) {
+  // expected-error @below {{has a result of 'f32', but operand 1 of 'f16'}}
+  %r = flow.mod %a, %b : <node, 4xf32, device>, <node, 4xf16, device> -> <node, 4xf32, device>
   return
 }
 

@@ -194,6 +194,27 @@ func.func @add_constants_f64() -> !flow.rows<one, f64, device> {
   // CHECK-NEXT: return %[[R]]
 }
 
+// 0.1 is a little more than a tenth: it is contained nine times.
+// CHECK-LABEL: func.func @floor_div_constants_f64(
+func.func @floor_div_constants_f64() -> !flow.rows<one, f64, device> {
+  %a = flow.constant 1.0 : <one, f64, device>
+  %b = flow.constant 0.1 : <one, f64, device>
+  %r = flow.floor_div %a, %b : <one, f64, device>, <one, f64, device> -> <one, f64, device>
+  return %r : !flow.rows<one, f64, device>
+  // CHECK: %[[R:.*]] = flow.constant 9.000000e+00
+  // CHECK-NEXT: return %[[R]]
+}
+
+// CHECK-LABEL: func.func @mod_constants_f64(
+func.func @mod_constants_f64() -> !flow.rows<one, f64, device> {
+  %a = flow.constant -7.0 : <one, f64, device>
+  %b = flow.constant 3.0 : <one, f64, device>
+  %r = flow.mod %a, %b : <one, f64, device>, <one, f64, device> -> <one, f64, device>
+  return %r : !flow.rows<one, f64, device>
+  // CHECK: %[[R:.*]] = flow.constant 2.000000e+00
+  // CHECK-NEXT: return %[[R]]
+}
+
 // CHECK-LABEL: func.func @add_constants_f32(
 func.func @add_constants_f32() -> !flow.rows<one, f32, device> {
   %a = flow.constant 3.0 : <one, f32, device>
@@ -549,4 +570,21 @@ func.func @constant_once(%x: !flow.rows<node, 4xf64, device>) -> !flow.rows<node
   // CHECK-NEXT: %[[C:.*]] = flow.constant 3.000000e+00
   // CHECK-NEXT: %[[M:.*]] = flow.mul %arg0, %[[C]][one]
   // CHECK-NEXT: %[[R:.*]] = flow.mul %[[M]], %[[C]][one]
+}
+
+// CHECK-LABEL: func.func @dropout_of_nothing(
+func.func @dropout_of_nothing(%x: !flow.rows<node, 4xf64, device>) -> !flow.rows<node, 4xf64, device> {
+  %r = flow.dropout %x {rate = 0.0 : f64, stream = 0 : i64} : <node, 4xf64, device> -> <node, 4xf64, device>
+  return %r : !flow.rows<node, 4xf64, device>
+  // CHECK-NEXT: return %arg0
+}
+
+// Rows that are drawn for each edge are no rows of nodes.
+// CHECK-LABEL: func.func @dropout_through_a_map(
+func.func @dropout_through_a_map(%x: !flow.rows<node, 4xf64, device>) -> !flow.rows<edge, 4xf64, device> {
+  %s = flow.spread %x via src : <node, 4xf64, device> -> <edge, 4xf64, device>
+  %r = flow.dropout %s {rate = 0.5 : f64, stream = 0 : i64} : <edge, 4xf64, device> -> <edge, 4xf64, device>
+  return %r : !flow.rows<edge, 4xf64, device>
+  // CHECK-NEXT: %[[R:.*]] = flow.dropout %arg0[src] {{.*}} -> <edge, 4xf64, device>
+  // CHECK-NEXT: return %[[R]]
 }

@@ -242,6 +242,8 @@ func.func @elementwise(%x: !flow.rows<edge, 4x3xf32, device>, %y: !flow.rows<nod
   %15 = flow.relu %y[src] : <node, 4x1xf32, device> -> <edge, 4x1xf32, device>
   // CHECK: flow.leaky_relu %{{.*}} {slope = 2.000000e-01 : f64} : <edge, 4x3xf32, device> -> <edge, 4x3xf32, device>
   %16 = flow.leaky_relu %x {slope = 2.000000e-01 : f64} : <edge, 4x3xf32, device> -> <edge, 4x3xf32, device>
+  // CHECK: flow.dropout %{{.*}}[src] {rate = 5.000000e-01 : f64, stream = 3 : i64} : <node, 4x1xf32, device> -> <edge, 4x1xf32, device>
+  %dropped = flow.dropout %y[src] {rate = 5.000000e-01 : f64, stream = 3 : i64} : <node, 4x1xf32, device> -> <edge, 4x1xf32, device>
   // CHECK: flow.add %{{.*}}, %{{.*}}[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
   %17 = flow.add %x, %y[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
   // CHECK: flow.sub %{{.*}}, %{{.*}}[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
@@ -250,6 +252,10 @@ func.func @elementwise(%x: !flow.rows<edge, 4x3xf32, device>, %y: !flow.rows<nod
   %19 = flow.mul %x, %y[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
   // CHECK: flow.div %{{.*}}, %{{.*}}[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
   %20 = flow.div %x, %y[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
+  // CHECK: flow.floor_div %{{.*}}, %{{.*}}[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
+  %floor_div = flow.floor_div %x, %y[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
+  // CHECK: flow.mod %{{.*}}, %{{.*}}[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
+  %mod = flow.mod %x, %y[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
   // CHECK: flow.pow %{{.*}}, %{{.*}}[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
   %21 = flow.pow %x, %y[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>
   // CHECK: flow.max %{{.*}}, %{{.*}}[dst] : <edge, 4x3xf32, device>, <node, 4x1xf32, device> -> <edge, 4x3xf32, device>

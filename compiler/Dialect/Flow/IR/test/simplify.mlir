@@ -1,7 +1,12 @@
 // RUN: hector-opt %s --split-input-file --canonicalize | FileCheck %s
 
+// exp(log(x)) is NaN where x is negative, and log(exp(x)) infinite where exp overflows: neither is x.
 // CHECK-LABEL: func.func @inverses
-// CHECK-NEXT: return %arg0, %arg0
+// CHECK-NEXT: %[[E:.*]] = flow.exp %arg0
+// CHECK-NEXT: %[[A:.*]] = flow.log %[[E]]
+// CHECK-NEXT: %[[L:.*]] = flow.log %arg0
+// CHECK-NEXT: %[[B:.*]] = flow.exp %[[L]]
+// CHECK-NEXT: return %[[A]], %[[B]]
 func.func @inverses(%x: !flow.rows<node, 2xf32, device>) -> (!flow.rows<node, 2xf32, device>, !flow.rows<node, 2xf32, device>) {
   %e = flow.exp %x : <node, 2xf32, device> -> <node, 2xf32, device>
   %a = flow.log %e : <node, 2xf32, device> -> <node, 2xf32, device>
@@ -19,6 +24,28 @@ func.func @inverse_through_map(%x: !flow.rows<node, f32, device>) -> !flow.rows<
   %e = flow.exp %x : <node, f32, device> -> <node, f32, device>
   %a = flow.log %e[src] : <node, f32, device> -> <edge, f32, device>
   return %a : !flow.rows<edge, f32, device>
+}
+
+// -----
+
+// 1 but for x = 0, inf and NaN; 0 but for inf and NaN; x but for negative x.
+// CHECK-LABEL: func.func @not_for_every_number
+// CHECK-NEXT: %[[ZERO:.*]] = flow.constant 0
+// CHECK-NEXT: %[[A:.*]] = flow.div %arg0, %arg0
+// CHECK-NEXT: %[[B:.*]] = flow.sub %arg0, %arg0
+// CHECK-NEXT: %[[C:.*]] = flow.mul %arg0, %[[ZERO]][one]
+// CHECK-NEXT: %[[S:.*]] = flow.sqrt %arg0
+// CHECK-NEXT: %[[D:.*]] = flow.mul %[[S]], %[[S]]
+// CHECK-NEXT: return %[[A]], %[[B]], %[[C]], %[[D]]
+func.func @not_for_every_number(%x: !flow.rows<node, f64, device>) -> (!flow.rows<node, f64, device>,
+    !flow.rows<node, f64, device>, !flow.rows<node, f64, device>, !flow.rows<node, f64, device>) {
+  %zero = flow.constant 0.0 : <one, f64, device>
+  %a = flow.div %x, %x : <node, f64, device>, <node, f64, device> -> <node, f64, device>
+  %b = flow.sub %x, %x : <node, f64, device>, <node, f64, device> -> <node, f64, device>
+  %c = flow.mul %x, %zero[one] : <node, f64, device>, <one, f64, device> -> <node, f64, device>
+  %s = flow.sqrt %x : <node, f64, device> -> <node, f64, device>
+  %d = flow.mul %s, %s : <node, f64, device>, <node, f64, device> -> <node, f64, device>
+  return %a, %b, %c, %d : !flow.rows<node, f64, device>, !flow.rows<node, f64, device>, !flow.rows<node, f64, device>, !flow.rows<node, f64, device>
 }
 
 // -----

@@ -16,3 +16,24 @@ func.func @f(%x: !flow.rows<node, 4xf64, device> {flow.name = "x"},
   %y = flow.linear %h, %w[one] : <node, 4xf64, device>, <one, 4x2xf64, device> -> <node, 2xf64, device>
   return %y : !flow.rows<node, 2xf64, device>
 }
+
+// A function may say itself what is wanted; the option comes before it. Nothing is built for x, on either way to it.
+// RUN: hector-opt %s --flow-differentiate | FileCheck %s --check-prefix OWN
+// OWN-LABEL: func.func @own
+// OWN-NOT: flow.gradients
+// OWN-NOT: grad.x
+// OWN: flow.exp
+// OWN-NEXT: flow.mul
+// OWN-NEXT: flow.max
+// OWN-NEXT: flow.less_equal
+// OWN-NEXT: flow.constant
+// OWN-NEXT: flow.select
+// OWN-NEXT: flow.chain
+// OWN-NEXT: return
+func.func @own(%x: !flow.rows<node, 4xf64, device> {flow.name = "x"}, %w: !flow.rows<node, 4xf64, device> {flow.name = "w"})
+    -> (!flow.rows<node, 4xf64, device> {flow.name = "y"}) attributes {flow.gradients = ["w"]} {
+  %e = flow.exp %x : <node, 4xf64, device> -> <node, 4xf64, device>
+  %m = flow.mul %e, %w : <node, 4xf64, device>, <node, 4xf64, device> -> <node, 4xf64, device>
+  %y = flow.max %e, %m : <node, 4xf64, device>, <node, 4xf64, device> -> <node, 4xf64, device>
+  return %y : !flow.rows<node, 4xf64, device>
+}

@@ -159,3 +159,21 @@ func.func @not_only_softmax(%a: !flow.rows<edge, f64, device> {flow.name = "a"})
   %y = flow.div %e, %s[dst] : <edge, f64, device>, <node, f64, device> -> <edge, f64, device>
   return %y, %e : !flow.rows<edge, f64, device>, !flow.rows<edge, f64, device>
 }
+
+// -----
+
+// What was dropped gets no gradient: the same stream drops it again, and the row itself is not read.
+// CHECK-LABEL: func.func @dropout
+// CHECK-SAME: %[[X:.*]]: !flow.rows<node, 3xf64, device> {flow.name = "x"}
+// CHECK-SAME: %[[G:[a-z0-9]+]]: !flow.rows<node, 3xf64, device> {flow.name = "grad.y"}
+// CHECK: %[[D:.*]] = flow.dropout %[[X]][src] {rate = 2.500000e-01 : f64, stream = 7 : i64}
+// CHECK-NEXT: flow.reduce sum %[[D]] via dst
+// CHECK-NEXT: %[[E:.*]] = flow.dropout %[[G]][dst] {rate = 2.500000e-01 : f64, stream = 7 : i64} : {{.*}} -> <edge, 3xf64, device>
+// CHECK-NEXT: %[[DX:.*]] = flow.reduce sum %[[E]] via src
+// CHECK-NEXT: return %{{.*}}, %[[DX]]
+func.func @dropout(%x: !flow.rows<node, 3xf64, device> {flow.name = "x"})
+    -> (!flow.rows<node, 3xf64, device> {flow.name = "y"}) {
+  %d = flow.dropout %x[src] {rate = 0.25 : f64, stream = 7 : i64} : <node, 3xf64, device> -> <edge, 3xf64, device>
+  %y = flow.reduce sum %d via dst : <edge, 3xf64, device> -> <node, 3xf64, device>
+  return %y : !flow.rows<node, 3xf64, device>
+}

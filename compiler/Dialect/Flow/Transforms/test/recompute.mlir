@@ -54,3 +54,20 @@ func.func @returned(%s: !flow.rows<node, f32, device>) -> (!flow.rows<edge, f32,
   %out = flow.reduce sum %a via dst : <edge, f32, device> -> <node, f32, device>
   return %a, %out : !flow.rows<edge, f32, device>, !flow.rows<node, f32, device>
 }
+
+// -----
+
+// What is rebuilt draws from the same stream, and so drops the same.
+// CHECK-LABEL: func.func @dropout
+// CHECK: flow.dropout %arg0[src] {rate = 5.000000e-01 : f64, stream = 3 : i64}
+// CHECK: flow.reduce sum
+// CHECK: %[[AGAIN:.*]] = flow.dropout %arg0[src] {flow.again = 0 : i64, rate = 5.000000e-01 : f64, stream = 3 : i64}
+// CHECK: flow.mul %arg1[dst], %[[AGAIN]]
+func.func @dropout(%x: !flow.rows<node, 4xf32, device>, %g: !flow.rows<node, 4xf32, device>) -> (!flow.rows<node, 4xf32, device>, !flow.rows<node, 4xf32, device>) attributes {flow.forward_results = 1 : i64} {
+  %d = flow.dropout %x[src] {rate = 0.5 : f64, stream = 3 : i64} : <node, 4xf32, device> -> <edge, 4xf32, device>
+  %t = flow.mul %d, %d : <edge, 4xf32, device>, <edge, 4xf32, device> -> <edge, 4xf32, device>
+  %out = flow.reduce sum %t via dst : <edge, 4xf32, device> -> <node, 4xf32, device>
+  %b = flow.mul %g[dst], %d : <node, 4xf32, device>, <edge, 4xf32, device> -> <edge, 4xf32, device>
+  %dx = flow.reduce sum %b via src : <edge, 4xf32, device> -> <node, 4xf32, device>
+  return %out, %dx : !flow.rows<node, 4xf32, device>, !flow.rows<node, 4xf32, device>
+}
