@@ -118,10 +118,10 @@ Status addInverses(std::vector<EdgeType> &types) {
   for (size_t r = 0; r < own; ++r)
     if (types[r].inverseOf >= 0)
       has[r] = has[static_cast<size_t>(types[r].inverseOf)] = true;
+  types.reserve(own * 2);  // `taken` holds views into it
   std::set<std::array<std::string_view, 3>> taken;
   for (size_t r = 0; r < own; ++r)
     taken.insert({types[r].name, types[r].src, types[r].dst});
-  types.reserve(own * 2);  // `taken` holds views into it
   for (size_t r = 0; r < own; ++r) {
     if (has[r])
       continue;
