@@ -345,7 +345,8 @@ Result<GraphContents> assemble(RawGraph raw, const AssembleOptions &options, con
       const std::string what = "the table of " + std::to_string(numLabelled) + " labelled nodes by " +
                                std::to_string(numClasses) + " classes";
       constexpr int64_t kMaxCells = int64_t{1} << 40;
-      const int64_t cells = numClasses > 0 && numLabelled > kMaxCells / numClasses ? kMaxCells : numLabelled * numClasses;
+      const int64_t cells =
+          numClasses > 0 && numLabelled > kMaxCells / numClasses ? kMaxCells : numLabelled * numClasses;
       if (Status status = requireMemory(what, cells * static_cast<int64_t>(sizeof(float))); !status.isOk())
         return status;
       std::vector<float> matrix(static_cast<size_t>(cells));

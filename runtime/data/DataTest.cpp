@@ -333,7 +333,8 @@ TEST(JsonError, EveryMessageHasItsPlace) {
   EXPECT_EQ(message("[1\n\n2]"), "a:3:1: found `2`; expected `,` or `]`");
   EXPECT_EQ(message("{} {}"), "a:1:4: found `{`; expected the end, after the first value");
   EXPECT_EQ(message("[\"a\n\"]"), "a:1:2: the text has no end; expected a closing `\"` in its line");
-  EXPECT_EQ(message("[\"\\q\"]"), "a:1:4: found `q`; expected one of the escapes \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX");
+  EXPECT_EQ(message("[\"\\q\"]"),
+            "a:1:4: found `q`; expected one of the escapes \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX");
   EXPECT_EQ(message("[\"\\ud800x\"]"), "a:1:3: found half of a surrogate pair; expected both halves");
   EXPECT_EQ(message("[\n\"\xff\"]"), "a:2:2: the byte 0xff is not UTF-8; expected UTF-8");
   EXPECT_EQ(message(std::string(1000, '[')), "a:1:202: values are nested more than 200 deep; expected fewer");

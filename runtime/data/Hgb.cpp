@@ -248,8 +248,8 @@ Result<Imported> importHgb(const std::vector<InputFile> &files, const ImportCont
     raw.nodeTypes.push_back(std::move(name));
   }
   auto typeOf = [&](uint64_t node) {
-    return static_cast<uint64_t>(std::upper_bound(firstOfType.begin(), firstOfType.end(), node) -
-                                 firstOfType.begin() - 1);
+    return static_cast<uint64_t>(std::upper_bound(firstOfType.begin(), firstOfType.end(), node) - firstOfType.begin() -
+                                 1);
   };
   auto nameOfType = [&](uint64_t type) {
     return type < raw.nodeTypes.size() ? inTicks(raw.nodeTypes[type]) : "type " + std::to_string(type);
@@ -323,8 +323,9 @@ Result<Imported> importHgb(const std::vector<InputFile> &files, const ImportCont
                                ", which is no node of node.dat");
       if (const Place &before = labelled[*node]; before.line > 0)
         return Status::invalid(place(*file, line) + "node " + std::to_string(*node) + " has a label already, in " +
-                               before.base + ":" + std::to_string(before.line) + "; expected one row for each node, with several classes "
-                                                 "separated by commas");
+                               before.base + ":" + std::to_string(before.line) +
+                               "; expected one row for each node, with several classes "
+                               "separated by commas");
       labelled[*node] = {base, line};
       // One class, or several separated by commas.
       splitRow(row[3], ',', classes);
@@ -332,8 +333,8 @@ Result<Imported> importHgb(const std::vector<InputFile> &files, const ImportCont
       for (std::string_view text : classes) {
         std::optional<uint64_t> label = parseId(text);
         if (!label || *label >= kMaxTypes)
-          return Status::invalid(place(*file, line) + "the class is " + inTicks(text) + "; expected a number from 0 to " +
-                                 std::to_string(kMaxTypes - 1));
+          return Status::invalid(place(*file, line) + "the class is " + inTicks(text) +
+                                 "; expected a number from 0 to " + std::to_string(kMaxTypes - 1));
         raw.labels.push_back({static_cast<uint32_t>(*node), static_cast<int64_t>(*label), split});
         while (raw.labelNames.size() <= *label) {
           const std::string number = std::to_string(raw.labelNames.size());

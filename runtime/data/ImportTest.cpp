@@ -232,7 +232,8 @@ TEST(RdfImport, FilesWithoutTriplesAreWarnedOf) {
 
 TEST(RdfError, EmptyFiles) {
   EXPECT_EQ(errorOfImport("a.nt.gz", ""), "a.nt.gz: is empty (0 bytes); expected triples: is it complete?");
-  EXPECT_EQ(errorOfImport("a.nt.gz", gzipped("")), "a.nt.gz: is empty once unpacked; expected triples: is it complete?");
+  EXPECT_EQ(errorOfImport("a.nt.gz", gzipped("")),
+            "a.nt.gz: is empty once unpacked; expected triples: is it complete?");
   EXPECT_EQ(errorOfImport("a.nt", "", withRules(NodeRules::Types)),
             "a.nt: is empty (0 bytes); expected triples: is it complete?");
 }
@@ -347,8 +348,7 @@ TEST(TriplesImport, HeadersOfDictionariesAreNoted) {
   Result<GraphFile> file = import(options, &report);
   ASSERT_TRUE(file) << errorOf(file);
   EXPECT_EQ(file->edgeTypes.at(0).name, "likes");
-  EXPECT_EQ(report.notes,
-            Texts{folder.at("relation2id.txt") + ":1: `name\\tid` was taken as a header, not as a row"});
+  EXPECT_EQ(report.notes, Texts{folder.at("relation2id.txt") + ":1: `name\\tid` was taken as a header, not as a row"});
 }
 
 TEST(TriplesImport, WrongOrderIsWarnedOf) {
@@ -512,8 +512,8 @@ TEST(HgbImport, InfoAsPythonWritesIt) {
 
 TEST(HgbImport, SeveralLabelsAreATableByClass) {
   const std::string info = R"({"label.dat": {"node type": {"0": {"0": "x", "1": "y", "2": "z"}}}})";
-  Result<GraphFile> file = importHgbFolder(
-      {{"label.dat", "1\tbob\t0\t2,0\n"}, {"label.dat.test", "0\tann\t0\t1\n"}, {"info.dat", info}});
+  Result<GraphFile> file =
+      importHgbFolder({{"label.dat", "1\tbob\t0\t2,0\n"}, {"label.dat.test", "0\tann\t0\t1\n"}, {"info.dat", info}});
   ASSERT_TRUE(file) << errorOf(file);
   const Tensor &label = *file->tensors.find("label");
   EXPECT_EQ(label.shape, (std::vector<int64_t>{2, 3}));
@@ -528,9 +528,10 @@ TEST(HgbImport, SeveralLabelsAreATableByClass) {
 TEST(HgbError, LabelsThatAreNone) {
   EXPECT_EQ(errorOfHgb({{"label.dat", "0\tann\t0\t1,\n"}}),
             "label.dat:1: the class is ``; expected a number from 0 to 65535");
-  EXPECT_EQ(errorOfHgb({{"label.dat", "0\tann\t0\t1\n"}, {"label.dat.test", "0\tann\t0\t2\n"}}),
-            "label.dat.test:1: node 0 has a label already, in label.dat:1; expected one row for each node, with several "
-            "classes separated by commas");
+  EXPECT_EQ(
+      errorOfHgb({{"label.dat", "0\tann\t0\t1\n"}, {"label.dat.test", "0\tann\t0\t2\n"}}),
+      "label.dat.test:1: node 0 has a label already, in label.dat:1; expected one row for each node, with several "
+      "classes separated by commas");
 }
 
 TEST(HgbError, LinksThatContradictInfo) {
@@ -705,9 +706,11 @@ std::string pickledColumn(int64_t columns, const std::vector<float> &values) {
     indices += littleEndian(0, 4);
   const auto count = static_cast<int64_t>(values.size());
   auto text = [](const std::string &key) { return "U" + littleEndian(key.size(), 1) + key; };
-  return "\x80\x02" "cscipy.sparse.csr\ncsr_matrix\n)\x81}(" + text("_shape") + "(" + pickledInt(count) +
-         pickledInt(columns) + "t" + text("indptr") + pickledArray("i4", {count + 1}, ptr) + text("indices") +
-         pickledArray("i4", {count}, indices) + text("data") + pickledArray("f4", {count}, bytesOf(values)) + "ub.";
+  return "\x80\x02"
+         "cscipy.sparse.csr\ncsr_matrix\n)\x81}(" +
+         text("_shape") + "(" + pickledInt(count) + pickledInt(columns) + "t" + text("indptr") +
+         pickledArray("i4", {count + 1}, ptr) + text("indices") + pickledArray("i4", {count}, indices) + text("data") +
+         pickledArray("f4", {count}, bytesOf(values)) + "ub.";
 }
 
 /// Three nodes in a row; the last one is for tests.
@@ -739,8 +742,8 @@ TEST(PlanetoidError, FeaturesThatAreNotFinite) {
   folder.write("ind.a.tx", pickledColumn(1, {1}));
   ImportOptions options;
   options.inputs = {folder.path};
-  EXPECT_EQ(errorOf(import(options)), folder.at("ind.a.allx") +
-                                          ": row 1, column 0 is nan; expected finite numbers: the file may be damaged");
+  EXPECT_EQ(errorOf(import(options)),
+            folder.at("ind.a.allx") + ": row 1, column 0 is nan; expected finite numbers: the file may be damaged");
 }
 
 // What no importer looks for.

@@ -69,8 +69,8 @@ struct Block {
 };
 
 /// Cuts a file into blocks that end with a newline (but perhaps the last). Skips a byte-order mark and refuses UTF-16.
-/// A line of more than `maxLine` bytes is an error with the line's number, so that a few packed megabytes that unpack to
-/// one line of gigabytes take no more memory than the longest line allowed and a block.
+/// A line of more than `maxLine` bytes is an error with the line's number, so that a few packed megabytes that unpack
+/// to one line of gigabytes take no more memory than the longest line allowed and a block.
 class BlockReader {
 public:
   static constexpr size_t kMaxLine = size_t{256} << 20;

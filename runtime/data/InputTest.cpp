@@ -164,8 +164,7 @@ TEST(InputError, TooLongALineStopsEveryReaderOfTables) {
 
 TEST(InputError, ArchivesWithoutData) {
   Folder folder;
-  EXPECT_EQ(errorOf(openMemory("a.zip", zipped({}))),
-            "a.zip: the zip archive holds no data; expected files to import");
+  EXPECT_EQ(errorOf(openMemory("a.zip", zipped({}))), "a.zip: the zip archive holds no data; expected files to import");
   const std::string path = folder.write("data/b.zip", zipped({{"README", "x"}, {"c/", ""}}));
   EXPECT_EQ(errorOf(openInputs({path})), path + ": the zip archive holds no data; expected files to import");
   EXPECT_EQ(errorOf(openInputs({folder.path})), folder.path + ": the folder holds no data; expected files to import");

@@ -197,7 +197,10 @@ private:
     code = 0;
     for (int i = 0; i < 4; ++i, ++at) {
       const char c = at < text.size() ? text[at] : '\0';
-      const int digit = isDigit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      const int digit = isDigit(c)             ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
       if (digit < 0)
         return unexpected("four hexadecimal digits after `\\u`");
       code = code * 16 + static_cast<uint32_t>(digit);

@@ -351,8 +351,8 @@ Result<Imported> importTriples(const std::vector<InputFile> &files, const Import
   for (std::string &name : relationNames)
     raw.edgeTypes.push_back({std::move(name), "node", "node"});
   if (!options.order.empty())
-    if (Status status = checkOrder(*parts[0].file, parts[0].format, order, numbers, raw.edgeTypes.size(), numNodes,
-                                   context.report);
+    if (Status status =
+            checkOrder(*parts[0].file, parts[0].format, order, numbers, raw.edgeTypes.size(), numNodes, context.report);
         !status.isOk())
       return status;
 

@@ -536,10 +536,9 @@ Status readNTriples(const InputFile &file, const NTriplesOptions &options, const
     carried = std::string(text.substr(parsed.consumed));
     enough = carried.size() * 2;
     if (carried.size() > BlockReader::kMaxLine)
-      return finish(Status::invalid(file.name + ":" + std::to_string(own.lines + 1) +
-                                    ":1: a text goes on for more than " +
-                                    formatBytes(static_cast<int64_t>(BlockReader::kMaxLine)) +
-                                    "; is its closing `\"` missing?"));
+      return finish(
+          Status::invalid(file.name + ":" + std::to_string(own.lines + 1) + ":1: a text goes on for more than " +
+                          formatBytes(static_cast<int64_t>(BlockReader::kMaxLine)) + "; is its closing `\"` missing?"));
     report(reader.position());
   }
 }

@@ -396,7 +396,8 @@ private:
   }
 
   /// A column for each class: 1 where a node is of it, else 0. Nodes with nothing but NaN have no labels.
-  Status addMatrix(const InputFile &file, const Numbers &numbers, int64_t firstNode, std::map<uint32_t, size_t> &place) {
+  Status addMatrix(const InputFile &file, const Numbers &numbers, int64_t firstNode,
+                   std::map<uint32_t, size_t> &place) {
     RawGraph &raw = imported.raw;
     raw.multiLabel = true;
     for (int64_t r = 0; r < numbers.rows; ++r) {

@@ -124,8 +124,7 @@ std::string headerNote(const InputFile &file, int64_t line, std::string_view tex
   return file.name + ":" + std::to_string(line) + ": " + inTicks(trim(text)) + " was taken as a header, not as a row";
 }
 
-std::string headerNote(const InputFile &file, int64_t line, const std::vector<std::string> &fields,
-                       char separator) {
+std::string headerNote(const InputFile &file, int64_t line, const std::vector<std::string> &fields, char separator) {
   std::string text;
   for (size_t i = 0; i < fields.size(); ++i)
     text += (i ? std::string(1, separator) : "") + fields[i];

@@ -35,8 +35,7 @@ std::optional<double> parseNumber(std::string_view text);
 bool isColumnName(std::string_view field);
 /// What is said of a first line that was taken for a header.
 std::string headerNote(const InputFile &file, int64_t line, std::string_view text);
-std::string headerNote(const InputFile &file, int64_t line, const std::vector<std::string> &fields,
-                       char separator);
+std::string headerNote(const InputFile &file, int64_t line, const std::vector<std::string> &fields, char separator);
 
 /// Looks at the start of a file. Fails where it is empty or not text.
 Result<TableFormat> sniffTable(const InputFile &file);

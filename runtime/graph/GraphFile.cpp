@@ -172,8 +172,9 @@ void checkLabels(const TensorFile &tensors, int64_t numNodes, size_t numClasses,
       findings.add("label has " + std::to_string(numRows) + (isMatrix ? " rows" : " entries") +
                    ", but label.node is missing; it says which nodes they belong to");
     if (sound && node && node->numElements() != numRows)
-      findings.add("label has " + std::to_string(numRows) + (isMatrix ? " rows" : " entries") + ", but label.node has " +
-                   std::to_string(node->numElements()) + "; each needs one for every labelled node");
+      findings.add("label has " + std::to_string(numRows) + (isMatrix ? " rows" : " entries") +
+                   ", but label.node has " + std::to_string(node->numElements()) +
+                   "; each needs one for every labelled node");
     if (isMatrix)
       checkLabelMatrix(*label, numClasses, findings);
     for (int64_t i = 0; isList && i < label->numElements(); ++i)

@@ -6,8 +6,8 @@
 /// share one width; `label` (I64) and `label.node` (I64, node ids): the labelled nodes; `split.train`, `split.valid`,
 /// `split.test` (I64, node ids); `edge.split` (U8: 0 train, 1 valid, 2 test), one an edge. Where nodes have several
 /// labels each, `label` (F32) has a row for each labelled node and a column for each class: 1 where the node is of that
-/// class, else 0. All but the first two are optional. Metadata: `hector.format` is "graph/1"; `node_types`, `edge_types` and `label_names` are JSON arrays;
-/// `source` says where the graph came from.
+/// class, else 0. All but the first two are optional. Metadata: `hector.format` is "graph/1"; `node_types`,
+/// `edge_types` and `label_names` are JSON arrays; `source` says where the graph came from.
 #pragma once
 
 #include "runtime/base/Status.h"

@@ -178,7 +178,8 @@ int runImport(ImportCommand &command) {
   if (labels) {
     const bool several = labels->shape.size() == 2;  // a node may have several
     labelText = groupedDigits(several ? labels->shape[0] : labels->numElements()) +
-                (several ? " nodes with any of " : " labels of ") + std::to_string(graph->labelNames.size()) + " classes";
+                (several ? " nodes with any of " : " labels of ") + std::to_string(graph->labelNames.size()) +
+                " classes";
     for (const char *split : {"train", "valid", "test"})
       if (const Tensor *nodes = graph->tensors.find(std::string("split.") + split))
         labelText += ", " + groupedDigits(nodes->numElements()) + " " + split;
