@@ -164,8 +164,9 @@ private:
       skipBlanks();
       if (!take(":"))
         return unexpected("`:` after the name " + inTicks(key));
-      out.members.emplace_back(std::move(key), JsonValue());
-      if (!value(out.members.back().second, depth + 1))
+      out.names.push_back(std::move(key));
+      out.items.emplace_back();
+      if (!value(out.items.back(), depth + 1))
         return false;
       skipBlanks();
       if (take("}"))
@@ -261,9 +262,9 @@ private:
 }  // namespace
 
 const JsonValue *JsonValue::find(std::string_view name) const {
-  for (size_t i = members.size(); i-- > 0;)
-    if (members[i].first == name)
-      return &members[i].second;
+  for (size_t i = names.size(); i-- > 0;)
+    if (names[i] == name)
+      return &items[i];
   return nullptr;
 }
 

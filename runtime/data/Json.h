@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace hector {
@@ -16,11 +15,11 @@ struct JsonValue {
   enum class Kind : uint8_t { Null, Bool, Number, NotANumber, Text, Array, Object };
 
   Kind kind = Kind::Null;
-  std::string text;                                        // a text's characters, a number as it is written
-  std::vector<JsonValue> items;                            // of an array
-  std::vector<std::pair<std::string, JsonValue>> members;  // of an object; of equal names the last one counts
-  int64_t line = 0;                                        // from 1
-  int64_t column = 0;                                      // from 1, in characters
+  std::string text;                // a text's characters, a number as it is written
+  std::vector<JsonValue> items;    // of an array, or an object's values
+  std::vector<std::string> names;  // of an object's values; of equal ones the last counts
+  int64_t line = 0;                // from 1
+  int64_t column = 0;              // from 1, in characters
 
   /// The member of that name; null where this is no object or has none.
   const JsonValue *find(std::string_view name) const;

@@ -95,8 +95,8 @@ Likely likelyOrder(const Sample &sample, bool numbers) {
   }
   constexpr size_t kMuchFewer = 4;
   auto count = [&](const Order *order) { return values[order->relation].size(); };
-  std::stable_sort(likely.orders.begin(), likely.orders.end(),
-                   [&](const Order *a, const Order *b) { return count(a) < count(b); });
+  std::sort(likely.orders.begin(), likely.orders.end(),
+            [&](const Order *a, const Order *b) { return std::pair(count(a), a) < std::pair(count(b), b); });
   likely.isClear = count(likely.orders[0]) * kMuchFewer <= count(likely.orders[1]);
   return likely;
 }
