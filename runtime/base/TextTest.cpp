@@ -47,6 +47,10 @@ TEST(TextTest, OddBytesAreShownInHex) {
   EXPECT_EQ(inTicks("a\n\xff\x7f"), "`a\\x0a\\xff\\x7f`");
 }
 
+TEST(TextTest, TabsAreShownAsPeopleWriteThem) {
+  EXPECT_EQ(inTicks("a\tb"), "`a\\tb`");
+}
+
 TEST(TextTest, LongNamesAreShortenedBetweenCharacters) {
   EXPECT_EQ(inTicks(std::string(79, 'n') + "→→"), "`" + std::string(79, 'n') + "→…`");
 }

@@ -139,22 +139,45 @@ bool checkIds(const Tensor &ids, const std::string &name, int64_t numNodes, Find
   return twice == sorted.end();
 }
 
+/// Labels where nodes may have several: 1 where a node is of a class, else 0.
+void checkLabelMatrix(const Tensor &label, size_t numClasses, Findings &findings) {
+  const int64_t columns = label.shape[1];
+  if (numClasses > 0 && columns != static_cast<int64_t>(numClasses))
+    findings.add("label has " + count(columns, "column") + ", but the metadata `label_names` has " +
+                 count(static_cast<int64_t>(numClasses), "name") + "; expected as many");
+  for (int64_t i = 0; i < label.numElements(); ++i) {
+    float value;
+    std::memcpy(&value, label.bytes + i * static_cast<int64_t>(sizeof(float)), sizeof(float));
+    if (value == 0 || value == 1)
+      continue;
+    return findings.add("label has " + std::to_string(value) + " in row " + std::to_string(i / columns) + ", column " +
+                        std::to_string(i % columns) + "; expected 1 where the node is of the class, else 0");
+  }
+}
+
 void checkLabels(const TensorFile &tensors, int64_t numNodes, size_t numClasses, Findings &findings) {
   const Tensor *label = tensors.find("label");
   const Tensor *node = idTensor(tensors, "label.node", findings);
   std::vector<int64_t> labelled;
   if (label) {
-    const bool sound = label->dtype == DType::I64 && label->shape.size() == 1;
+    const bool isMatrix = label->dtype == DType::F32 && label->shape.size() == 2;
+    const bool isList = label->dtype == DType::I64 && label->shape.size() == 1;
+    const bool sound = isList || isMatrix;
     if (!sound)
       findings.add("label holds " + std::string(name(label->dtype)) + " of shape " + formatShape(label->shape) +
-                   "; expected I64 with one dimension");
+                   "; expected I64 with one dimension, or F32 with a row for each labelled node and a column for each "
+                   "class");
+    const int64_t numRows = sound ? label->shape[0] : label->numElements();
     if (!tensors.find("label.node"))
-      findings.add("label has " + std::to_string(label->numElements()) + " entries" +
+      findings.add("label has " + std::to_string(numRows) + (isMatrix ? " rows" : " entries") +
                    ", but label.node is missing; it says which nodes they belong to");
-    if (sound && node && node->numElements() != label->numElements())
-      findings.add("label has " + std::to_string(label->numElements()) + " entries, but label.node has " +
-                   std::to_string(node->numElements()) + "; each needs one for every labelled node");
-    for (int64_t i = 0; sound && i < label->numElements(); ++i)
+    if (sound && node && node->numElements() != numRows)
+      findings.add("label has " + std::to_string(numRows) + (isMatrix ? " rows" : " entries") +
+                   ", but label.node has " + std::to_string(node->numElements()) +
+                   "; each needs one for every labelled node");
+    if (isMatrix)
+      checkLabelMatrix(*label, numClasses, findings);
+    for (int64_t i = 0; isList && i < label->numElements(); ++i)
       if (int64_t value = label->intAt(i); value < 0 || (numClasses > 0 && value >= static_cast<int64_t>(numClasses))) {
         findings.add("label[" + std::to_string(i) + "] is " + std::to_string(value) + "; " +
                      (numClasses > 0 ? "labels are 0 to " + std::to_string(numClasses - 1) : "labels start at 0"));
@@ -368,6 +391,29 @@ std::string dump(const Json &json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+/// Makes the metadata from the fields.
+void fillMetadata(GraphContents &contents) {
+  Json edgeTypes = Json::array();
+  for (const EdgeType &type : contents.edgeTypes) {
+    Json item = {{"name", type.name}};
+    if (!type.src.empty())
+      item["src"] = type.src;
+    if (!type.dst.empty())
+      item["dst"] = type.dst;
+    if (type.inverseOf >= 0)
+      item["inverse_of"] = type.inverseOf;
+    edgeTypes.push_back(std::move(item));
+  }
+  auto &metadata = contents.tensors.metadata;
+  metadata["hector.format"] = kFormat;
+  metadata["node_types"] = dump(Json(contents.nodeTypes));
+  metadata["edge_types"] = dump(edgeTypes);
+  if (!contents.labelNames.empty())
+    metadata["label_names"] = dump(Json(contents.labelNames));
+  if (!contents.source.empty())
+    metadata["source"] = contents.source;
+}
+
 }  // namespace
 
 std::string_view GraphContents::nodeName(int64_t node) const {
@@ -398,25 +444,7 @@ Result<GraphFile> loadGraphFile(const std::string &path) {
 }
 
 Status saveGraphFile(const std::string &path, GraphContents contents) {
-  Json edgeTypes = Json::array();
-  for (const EdgeType &type : contents.edgeTypes) {
-    Json item = {{"name", type.name}};
-    if (!type.src.empty())
-      item["src"] = type.src;
-    if (!type.dst.empty())
-      item["dst"] = type.dst;
-    if (type.inverseOf >= 0)
-      item["inverse_of"] = type.inverseOf;
-    edgeTypes.push_back(std::move(item));
-  }
-  auto &metadata = contents.tensors.metadata;
-  metadata["hector.format"] = kFormat;
-  metadata["node_types"] = dump(Json(contents.nodeTypes));
-  metadata["edge_types"] = dump(edgeTypes);
-  if (!contents.labelNames.empty())
-    metadata["label_names"] = dump(Json(contents.labelNames));
-  if (!contents.source.empty())
-    metadata["source"] = contents.source;
+  fillMetadata(contents);
   return writeSafetensors(path, contents.tensors);
 }
 
@@ -424,6 +452,12 @@ std::vector<std::string> checkGraph(const TensorFile &tensors, size_t limit) {
   Findings findings(limit);
   describe(tensors, /*deep=*/true, findings);
   return std::move(findings).take();
+}
+
+std::vector<std::string> checkGraph(const GraphContents &contents, size_t limit) {
+  GraphContents copy = contents;
+  fillMetadata(copy);
+  return checkGraph(copy.tensors, limit);
 }
 
 }  // namespace hector

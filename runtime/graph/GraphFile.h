@@ -4,9 +4,10 @@
 /// `graph.ntype_ptr` (I64); `names.bytes` (U8) and `names.offsets` (I64, nodes + 1): the nodes' names, UTF-8, one after
 /// the other; `feat.TYPE` (F32, a row for each node of that type) and `x` (F32, a row for each node) where all types
 /// share one width; `label` (I64) and `label.node` (I64, node ids): the labelled nodes; `split.train`, `split.valid`,
-/// `split.test` (I64, node ids); `edge.split` (U8: 0 train, 1 valid, 2 test), one per edge. All but the first two are
-/// optional. Metadata: `hector.format` is "graph/1"; `node_types`, `edge_types` and `label_names` are JSON arrays;
-/// `source` says where the graph came from.
+/// `split.test` (I64, node ids); `edge.split` (U8: 0 train, 1 valid, 2 test), one per edge. If nodes have several labels
+/// each, `label` (F32) has one row per labelled node and one column per class: 1 if the node is of that class, else 0.
+/// All but the first two are optional. Metadata: `hector.format` is "graph/1"; `node_types`, `edge_types` and
+/// `label_names` are JSON arrays; `source` says where the graph came from.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -58,5 +59,7 @@ Status saveGraphFile(const std::string &path, GraphContents contents);
 
 /// Everything that is wrong with a graph file, one message each, at most `limit` of them; empty where it is sound.
 std::vector<std::string> checkGraph(const TensorFile &tensors, size_t limit = 20);
+/// The same for contents that are yet to be written.
+std::vector<std::string> checkGraph(const GraphContents &contents, size_t limit = 20);
 
 }  // namespace hector

@@ -228,6 +228,27 @@ TEST(CheckGraph, Labels) {
             "label.node[1] is 9; node ids are 0 to 2");
 }
 
+TEST(CheckGraph, TablesOfLabels) {
+  auto table = [](std::vector<int64_t> shape, std::vector<double> values) {
+    return [=](TensorFile &f) { f.tensors["label"] = Tensor::fromDoubles(shape, values, DType::F32); };
+  };
+  EXPECT_EQ(findings(table({2, 2}, {1, 0, 1, 1})), Texts{});
+  EXPECT_EQ(findings(table({2, 2}, {1, 0, 1, 2})), Texts{"label has 2.000000 in row 1, column 1; expected 1 where the "
+                                                         "node is of the class, else 0"});
+  EXPECT_EQ(findings(table({2, 1}, {1, 0})),
+            Texts{"label has 1 column, but the metadata `label_names` has 2 names; expected as many"});
+  EXPECT_EQ(findings(table({1, 2}, {1, 0})),
+            Texts{"label has 1 rows, but label.node has 2; each needs one for every labelled node"});
+}
+
+TEST(CheckGraph, ContentsThatAreNotWrittenYet) {
+  EXPECT_EQ(checkGraph(example()), Texts{});
+  GraphContents contents = example();
+  contents.edgeTypes[0].src = "paper";
+  EXPECT_EQ(checkGraph(contents), Texts{"edge type 0 `writes` has sources of type `paper`, which are nodes 2 to 2, but "
+                                        "edge 0 has node 0"});
+}
+
 TEST(CheckGraph, Splits) {
   EXPECT_EQ(findings([](TensorFile &f) { f.tensors["split.test"] = ids({0}); }),
             Texts{"node 0 is in split.test and in split.train; expected it in one of them"});

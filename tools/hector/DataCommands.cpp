@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <new>
 
 namespace hector {
 
@@ -175,8 +176,10 @@ int runImport(ImportCommand &command) {
   const Tensor *labels = graph->tensors.find("label");
   std::string labelText;
   if (labels) {
-    labelText =
-        groupedDigits(labels->numElements()) + " labels of " + std::to_string(graph->labelNames.size()) + " classes";
+    const bool several = labels->shape.size() == 2;  // a node may have several
+    labelText = groupedDigits(several ? labels->shape[0] : labels->numElements()) +
+                (several ? " nodes with any of " : " labels of ") + std::to_string(graph->labelNames.size()) +
+                " classes";
     for (const char *split : {"train", "valid", "test"})
       if (const Tensor *nodes = graph->tensors.find(std::string("split.") + split))
         labelText += ", " + groupedDigits(nodes->numElements()) + " " + split;
@@ -187,6 +190,8 @@ int runImport(ImportCommand &command) {
   if (!status.isOk())
     return watch.stopped() ? stopped() : report(status);
 
+  for (const std::string &warning : summary.warnings)
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
   for (const std::string &note : summary.notes)
     std::printf("note: %s\n", note.c_str());
   if (summary.bad > 0) {
@@ -238,10 +243,14 @@ std::function<std::optional<int>()> addDataImportAndCheck(CLI::App &data) {
   checkApp->add_option("FILE", *checkPath, "The graph file (.safetensors)")->required();
   checkApp->footer("Example:\n  hector data check aifb.safetensors");
   return [=]() -> std::optional<int> {
-    if (importApp->parsed())
-      return runImport(*import);
-    if (checkApp->parsed())
-      return runCheck(*checkPath);
+    try {
+      if (importApp->parsed())
+        return runImport(*import);
+      if (checkApp->parsed())
+        return runCheck(*checkPath);
+    } catch (const std::bad_alloc &) {
+      return report(Status::failed((importApp->parsed() ? import->out : *checkPath) + ": out of memory"));
+    }
     return std::nullopt;
   };
 }

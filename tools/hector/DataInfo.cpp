@@ -91,6 +91,8 @@ static Result<GraphReport> makeReport(const std::string &path) {
       for (int64_t i = 0; i < tensor.numElements(); ++i)
         largest = std::max(largest, tensor.intAt(i));
       report.classes = largest + 1;
+    } else if (name == "label" && tensor.shape.size() == 2) {
+      report.classes = tensor.shape[1];  // nodes may have several
     }
   }
   return report;
