@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,5 +16,8 @@ std::string hexByte(unsigned char byte);
 
 /// A name as messages show it: in backticks, with odd bytes as `\x0a`, and shortened to fit a line.
 std::string inTicks(std::string_view text);
+
+/// "1 row", "2 rows"; `many` is the plural where it does not just add an s: "2 entries".
+std::string counted(int64_t count, std::string_view one, std::string_view many = "");
 
 }  // namespace hector
