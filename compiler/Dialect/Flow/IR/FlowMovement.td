@@ -37,8 +37,9 @@ def Flow_ReduceOp : Flow_Op<"reduce"> {
   let summary = "Collects rows along a map: row `j` of the result combines all rows `i` with `via(i) = j`.";
   let description = [{
     A row that nothing maps to is 0 for every kind. With `init`, row `j` of `init` takes part as if it came first, and
-    is the result where nothing maps to `j`. Rows are combined in increasing order; on ties of `max` and `min` the first
-    row takes the gradient.
+    is the result where nothing maps to `j`. Rows are combined in order: edges as the graph's
+    file has them, pairs by their first edges, other rows by number. On ties of `max` and `min` the first row takes the
+    gradient.
     - (C1) `via` leads from the operand's domain to the result's, and is not `self`.
     - (C2) operand, `init` and result have the same row shape, element type and residency, and are not i1.
     - (C3) `init` goes with `max` and `min` only; a sum adds its start with `flow.add`.
@@ -58,7 +59,8 @@ def Flow_ReduceOp : Flow_Op<"reduce"> {
 def Flow_FirstMatchOp : Flow_Op<"first_match"> {
   let summary = "Marks, in every group of a reduction by max or min, the first row that gave the result.";
   let description = [{
-    Element by element: row `i` is true where `rows[i]` equals `result[via(i)]` and no earlier row of the same group does.
+    Element by element: row `i` is true where `rows[i]` equals `result[via(i)]` and no earlier row of the same group does, in
+    the order of `flow.reduce`.
     With `init`, a group whose `init` equals the result has no true row: the start came first. NaN equals NaN here.
     - (C1) `via` leads from the domain of `rows` to that of `reduced`, and is not `self`.
     - (C2) `rows`, `reduced` and `init` have the same row shape, element type and residency; the result is their i1.
