@@ -191,7 +191,7 @@ TEST_F(CommandsTest, AnOutputThatIsAnInputByAnotherNameIsRefused) {
 }
 
 TEST_F(CommandsTest, ImportsDoNotReplaceWhatTheyRead) {
-  const std::string triples = "<a> <p> <b> .\n";
+  const std::string triples = "<http://a> <http://p> <http://b> .\n";
   writeText(at("x.nt"), triples);
   writeText(at("labels.tsv"), "node\tlabel\n");
   fs::create_directory(at("data"));
@@ -220,7 +220,7 @@ TEST_F(CommandsTest, OutputsMayReplaceFilesThatAreNotRead) {
 TEST_F(CommandsTest, AFileThatMayNotGrowIsAMessageAndLeavesNothing) {
   write("case.safetensors", unsortedCase());
   writeText(at("ties.hec"), kTies);
-  writeText(at("x.nt"), "<a> <p> <b> .\n");
+  writeText(at("x.nt"), "<http://a> <http://p> <http://b> .\n");
   for (const char *command :
        {"hector run ties.hec --case case.safetensors --out out", "hector compile ties.hec --emit flow -o out",
         "hector data make --nodes 9 --edges 9 -o out", "hector data info case.safetensors --svg out",
