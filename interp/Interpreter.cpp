@@ -1,6 +1,8 @@
 #include "interp/Interpreter.h"
 
+#include "runtime/base/Memory.h"
 #include "runtime/base/Philox.h"
+#include "runtime/base/Text.h"
 #include "runtime/storage/Tensor.h"
 
 #include <llvm/ADT/DenseMap.h>
@@ -8,8 +10,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
-#include <unistd.h>
+#include <numeric>
 
 namespace hector {
 
@@ -47,6 +50,14 @@ Index toIndex(const IdArray &ids) {
   Index index(ids.size());
   for (int64_t i = 0; i < ids.size(); ++i)
     index[i] = ids[i];
+  return index;
+}
+
+/// The same for `ids` of edges, with rows in the order that the edges came in.
+Index toEdgeIndex(const Graph &graph, const IdArray &ids) {
+  Index index(ids.size());
+  for (int64_t edge = 0; edge < ids.size(); ++edge)
+    index[graph.edgeNumber(edge)] = ids[edge];
   return index;
 }
 
@@ -102,9 +113,9 @@ public:
       int64_t rows = numRows(graph, type.getDomain());
       if (table.rows != rows || static_cast<int64_t>(table.values.size()) != rows * type.getRowSize())
         return Status::invalid("argument " + std::to_string(argument.getArgNumber()) + " needs " +
-                               std::to_string(rows) + " rows of " + std::to_string(type.getRowSize()) +
-                               " numbers, but has " + std::to_string(table.rows) + " rows and " +
-                               std::to_string(table.values.size()) + " numbers");
+                               counted(rows, "row") + " of " + counted(type.getRowSize(), "number") + ", but has " +
+                               counted(table.rows, "row") + " and " +
+                               counted(static_cast<int64_t>(table.values.size()), "number"));
       roundTo(type.getElementType(), table.values);
       tables[argument] = std::move(table);
     }
@@ -144,19 +155,26 @@ private:
         value = bfloatToDouble(doubleToBfloat(value));
   }
 
+  /// Refuses what would take more memory than there is.
+  static Status fits(int64_t bytes, const std::string &what, int64_t rows, const std::string &of) {
+    constexpr int64_t kLarge = int64_t{1} << 24;  // asking the system takes longer than small ops do
+    if (bytes < kLarge)
+      return Status::ok();
+    return requireMemory("out of memory: " + what + " of " + counted(rows, "row") + of, bytes);
+  }
+
   /// An empty table for an op's result, all zeros.
   Result<Table> makeTable(RowsType type) {
     Table table;
     table.rows = numRows(graph, type.getDomain());
     table.shape.assign(type.getShape().begin(), type.getShape().end());
-    double bytes = static_cast<double>(table.rows) * static_cast<double>(type.getRowSize()) * sizeof(double);
-    double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-    if (bytes > memory) {
-      auto gib = [](double size) { return std::to_string(static_cast<int64_t>(size / (1 << 30)) + 1) + " GiB"; };
-      return Status::failed("out of memory: a table of " + std::to_string(table.rows) + " rows of " +
-                            std::to_string(type.getRowSize()) + " float64 needs " + gib(bytes) + ", the machine has " +
-                            gib(memory));
-    }
+    int64_t bytes = 0;
+    if (__builtin_mul_overflow(table.rows, type.getRowSize(), &bytes) ||
+        __builtin_mul_overflow(bytes, int64_t{sizeof(double)}, &bytes))
+      bytes = std::numeric_limits<int64_t>::max();
+    if (Status status = fits(bytes, "a table", table.rows, " of " + std::to_string(type.getRowSize()) + " float64");
+        !status.isOk())
+      return status;
     table.values.assign(table.rows * type.getRowSize(), 0.0);
     return table;
   }
@@ -168,6 +186,9 @@ private:
     auto [slot, isNew] = indices.try_emplace({from, map});
     if (!isNew)
       return static_cast<const Index *>(&slot->second);
+    const int64_t rows = numRows(graph, from);
+    if (Status status = fits(rows * int64_t{sizeof(int64_t)}, "an index", rows, ""); !status.isOk())
+      return status;
     auto built = buildIndex(from, map);
     if (!built)
       return built.status();
@@ -182,19 +203,19 @@ private:
     case Domain::Edge:
       switch (map) {
       case Map::Src:
-        return toIndex(graph.src());
+        return toEdgeIndex(graph, graph.src());
       case Map::Dst:
-        return toIndex(graph.dst());
+        return toEdgeIndex(graph, graph.dst());
       case Map::EdgeType:
-        return toIndex(graph.etype());
+        return toEdgeIndex(graph, graph.etype());
       case Map::SrcPair:
-        return toIndex(graph.srcPairs().ofEdge);
+        return toEdgeIndex(graph, graph.srcPairs().ofEdge);
       case Map::DstPair:
-        return toIndex(graph.dstPairs().ofEdge);
+        return toEdgeIndex(graph, graph.dstPairs().ofEdge);
       case Map::SrcNodeType:
-        return chain(toIndex(graph.src()), toIndex(graph.ntypeOfNode()));
+        return chain(toEdgeIndex(graph, graph.src()), toIndex(graph.ntypeOfNode()));
       case Map::DstNodeType:
-        return chain(toIndex(graph.dst()), toIndex(graph.ntypeOfNode()));
+        return chain(toEdgeIndex(graph, graph.dst()), toIndex(graph.ntypeOfNode()));
       default:
         break;
       }
@@ -227,6 +248,37 @@ private:
     }
     return Status::failed("there is no map `" + flow::stringifyMap(map).str() + "` from " +
                           flow::stringifyDomain(from).str());
+  }
+
+  /// Calls `visit` with each row of `domain` in the order in which rows are combined: pairs by their first edges,
+  /// others by number.
+  template <class F> void inOrder(Domain domain, F visit) {
+    const bool isPair = domain == Domain::SrcPair || domain == Domain::DstPair;
+    if (isPair && graph.edgeNumbers().size() > 0) {
+      for (int64_t pair : pairOrder(domain))
+        visit(pair);
+      return;
+    }
+    for (int64_t i = 0; i < numRows(graph, domain); ++i)
+      visit(i);
+  }
+
+  /// The pairs by their first edges. Built once per function.
+  const Index &pairOrder(Domain domain) {
+    auto [slot, isNew] = pairOrders.try_emplace(domain);
+    Index &order = slot->second;
+    if (!isNew)
+      return order;
+    const Pairs &pairs = domain == Domain::SrcPair ? graph.srcPairs() : graph.dstPairs();
+    Index first(pairs.count(), std::numeric_limits<int64_t>::max());
+    for (int64_t edge = 0; edge < graph.numEdges(); ++edge) {
+      int64_t &number = first[pairs.ofEdge[edge]];
+      number = std::min(number, graph.edgeNumber(edge));
+    }
+    order.resize(first.size());
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return first[a] < first[b]; });
+    return order;
   }
 
   Status step(mlir::Operation &op) {
@@ -292,7 +344,7 @@ private:
       result.values = tables[op.getInit()].values;
       std::fill(counts.begin(), counts.end(), 1);
     }
-    for (int64_t i = 0; i < input.rows; ++i) {
+    inOrder(op.getRows().getType().getDomain(), [&](int64_t i) {
       int64_t target = (**rows)[i];
       bool isFirst = counts[target]++ == 0;
       for (int64_t k = 0; k < size; ++k) {
@@ -311,7 +363,7 @@ private:
           break;
         }
       }
-    }
+    });
     if (op.getKind() == ReduceKind::Mean)
       for (int64_t j = 0; j < result.rows; ++j)
         for (int64_t k = 0; k < size && counts[j] > 0; ++k)
@@ -332,7 +384,7 @@ private:
     if (op.getInit())
       for (size_t k = 0; k < reduced.values.size(); ++k)
         isTaken[k] = matches(tables[op.getInit()].values[k], reduced.values[k]);
-    for (int64_t i = 0; i < input.rows; ++i)
+    inOrder(type.getDomain(), [&](int64_t i) {
       for (int64_t k = 0; k < size; ++k) {
         int64_t target = (**rows)[i] * size + k;
         if (isTaken[target] || !matches(input.values[i * size + k], reduced.values[target]))
@@ -340,6 +392,7 @@ private:
         isTaken[target] = true;
         result.values[i * size + k] = 1.0;
       }
+    });
     return Status::ok();
   }
 
@@ -649,6 +702,7 @@ private:
   RunMode mode;
   llvm::DenseMap<mlir::Value, Table> tables;
   std::map<std::pair<Domain, Map>, Index> indices;
+  std::map<Domain, Index> pairOrders;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "bench/Measure.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
+#include "runtime/base/Program.h"
 #include "tools/hector/Model.h"
 
 #include <llvm/Support/raw_ostream.h>
@@ -83,9 +84,7 @@ bool measure(const std::string &hector, const std::string &path) {
   return fine;
 }
 
-}  // namespace
-
-int main(int argc, char **argv) {
+int benchMain(int argc, char **argv) {
   if (argc < 4 || std::string(argv[1]) != "--hector") {
     std::fputs("usage: compile-bench --hector PROGRAM MODEL...\n", stderr);
     return 2;
@@ -96,4 +95,10 @@ int main(int argc, char **argv) {
   for (int i = 3; i < argc; ++i)
     fine &= measure(argv[2], argv[i]);
   return fine ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  return runProgram(benchMain, argc, argv);
 }

@@ -85,4 +85,11 @@ std::string inTicks(std::string_view text) {
   return shown + "`";
 }
 
+std::string counted(int64_t count, std::string_view one, std::string_view many) {
+  const std::string number = std::to_string(count) + " ";
+  if (count == 1 || many.empty())
+    return number + std::string(one) + (count == 1 ? "" : "s");
+  return number + std::string(many);
+}
+
 }  // namespace hector

@@ -20,4 +20,7 @@ std::string hexByte(unsigned char byte);
 /// A name as messages show it: in backticks, with tabs as `\t`, odd bytes as `\x0a`, and shortened to fit a line.
 std::string inTicks(std::string_view text);
 
+/// "1 row", "2 rows"; `many` is the plural where it does not just add an s: "2 entries".
+std::string counted(int64_t count, std::string_view one, std::string_view many = "");
+
 }  // namespace hector

@@ -83,7 +83,7 @@ TEST(DataImport, SaysWhatItWrote) {
   Outcome outcome = run(work, {"data", "import", data.write("a.nt", kTriples), "--out", data.at("g.safetensors")});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(
-      outcome.out.starts_with(data.at("g.safetensors") + ": 3 nodes of 1 types, 4 edges of 2 types (RDF, 2 read)\n"))
+      outcome.out.starts_with(data.at("g.safetensors") + ": 3 nodes of 1 type, 4 edges of 2 types (RDF, 2 read)\n"))
       << outcome.out;
   EXPECT_EQ(outcome.err, "");
   Result<GraphFile> graph = loadGraphFile(data.at("g.safetensors"));
@@ -96,7 +96,7 @@ TEST(DataImport, OptionsReachTheImporter) {
   Outcome outcome = run(work, {"data", "import", data.write("a.nt", kTriples + "bad\n"), "--skip-bad", "--no-inverses",
                                "--no-names", "--literals", "drop", "-o", data.at("g.safetensors")});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_TRUE(outcome.out.starts_with("skipped 1 bad lines; the first:\n  " + data.at("a.nt") +
+  EXPECT_TRUE(outcome.out.starts_with("skipped 1 bad line; the first:\n  " + data.at("a.nt") +
                                       ":3:1: found `bad`; expected a subject: `<iri>` or `_:name`\n"))
       << outcome.out;
   Result<GraphFile> graph = loadGraphFile(data.at("g.safetensors"));
@@ -210,7 +210,7 @@ TEST(DataCheck, SoundFile) {
   ASSERT_EQ(run(work, {"data", "import", data.write("a.nt", kTriples), "--out", data.at("g")}).code, 0);
   Outcome outcome = run(work, {"data", "check", data.at("g")});
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.out, data.at("g") + ": sound (3 nodes of 1 types, 4 edges of 2 types)\n");
+  EXPECT_EQ(outcome.out, data.at("g") + ": sound (3 nodes of 1 type, 4 edges of 2 types)\n");
 }
 
 TEST(DataCheck, EveryFindingIsPrinted) {

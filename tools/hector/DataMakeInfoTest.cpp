@@ -73,7 +73,7 @@ bool isAscii(const std::string &text) {
 
 TEST_F(DataTest, MakeSaysWhatItMade) {
   std::string said = make(named("aifb"));
-  EXPECT_TRUE(said.starts_with(path("graph") + ": 7,262 nodes of 7 types, 48,810 edges of 104 types; 572.1 KiB in "))
+  EXPECT_TRUE(said.starts_with(path("graph") + ": 7,262 nodes of 7 types, 48,810 edges of 104 types; 577.5 KiB in "))
       << said;
 }
 

@@ -3,11 +3,8 @@
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "compiler/Import/Import.h"
 #include "compiler/Pipelines/Pipelines.h"
-#include "runtime/base/Memory.h"
-#include "runtime/graph/GraphFile.h"
-#include "runtime/graph/GraphSummary.h"
-#include "runtime/storage/Safetensors.h"
 
+#include <llvm/Support/ErrorHandling.h>
 #include <mlir/Dialect/Func/IR/FuncOps.h>
 #include <mlir/IR/Builders.h>
 #include <mlir/IR/Diagnostics.h>
@@ -18,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <set>
 
 namespace hector {
@@ -73,6 +71,12 @@ Result<Model> loadModel(const ModelOptions &options) {
 }
 
 void loadDialects(mlir::MLIRContext &context) {
+  // Where LLVM itself finds no memory it would end the program; `main` has a better message.
+  static const bool isInstalled = [] {
+    llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { throw std::bad_alloc(); });
+    return true;
+  }();
+  (void)isInstalled;
   // Models are small; the threads MLIR would start cost more than they bring.
   context.disableMultithreading();
   context.loadDialect<flow::FlowDialect, mlir::func::FuncDialect>();
@@ -96,37 +100,6 @@ Result<mlir::OwningOpRef<mlir::ModuleOp>> compileToFlow(mlir::MLIRContext &conte
 }
 
 //===- Graphs ----------------------------------------------------------------------------------------------------===//
-
-Result<Graph> loadGraph(const std::string &path, const language::Signature &signature) {
-  auto file = readSafetensors(path);
-  if (!file)
-    return Status(std::move(file).status()).during("error");
-  // A graph file says itself how many types there are; a case leaves it to the tensors of the model's inputs.
-  auto read = [&]() -> Result<Graph> {
-    if (file->metadata.count("hector.format")) {
-      auto contents = graphFromTensors(std::move(*file), path);
-      return contents ? Result<Graph>(std::move(contents->graph)) : Result<Graph>(contents.status());
-    }
-    int64_t relations = -1, nodes = -1;
-    for (const language::InputDecl &input : signature.inputs) {
-      const Tensor *tensor = file->find(input.name);
-      if (!tensor)
-        tensor = file->find("param." + input.name);
-      if (tensor && !tensor->shape.empty() && input.home == language::Home::EdgeType)
-        relations = tensor->shape[0];
-      if (tensor && !tensor->shape.empty() && input.home == language::Home::Node)
-        nodes = tensor->shape[0];
-    }
-    auto graph = Graph::fromTensors(*file, relations, nodes);
-    return graph ? std::move(graph) : Result<Graph>(Status(graph.status()).during(path));
-  };
-  auto graph = read();
-  if (!graph)
-    return Status(graph.status()).during("error");
-  if (Status status = requireMemory("error: " + path + ": counting pairs", summaryBytes(*graph)); !status.isOk())
-    return status;
-  return graph;
-}
 
 /// How many of `count` rows `ids` names 0, 1, 2 to 3, 4 to 7 … times.
 static mlir::DenseI64ArrayAttr readProfile(mlir::MLIRContext *context, const IdArray &ids, int64_t count) {

@@ -47,8 +47,9 @@ def Flow_ReduceOp : Flow_Op<"reduce"> {
   let summary = "Combines rows along a map: row `j` of the result combines all rows `i` with `via(i) = j`.";
   let description = [{
     `kind` is `sum`, `mean`, `max` or `min`. For every kind, a row that nothing maps to is 0. With `init`, row `j` of
-    `init` takes part as if it came first. It is the result if nothing maps to `j`. Rows are combined in increasing
-    order. If several rows tie for `max` or `min`, the first one receives the gradient.
+    `init` takes part as if it came first. It is the result if nothing maps to `j`. Rows are combined in order: edges as
+    the graph's file has them, pairs by their first edges, other rows by number. If several rows tie for `max` or `min`,
+    the first one receives the gradient.
     - (C1) `via` leads from the operand's domain to the result's, and is not `self`.
     - (C2) operand, `init` and result have the same row shape, element type and residency, and are not i1.
     - (C3) `init` is allowed for `max` and `min` only; a sum adds its start with `flow.add`.
@@ -68,9 +69,9 @@ def Flow_ReduceOp : Flow_Op<"reduce"> {
 def Flow_FirstMatchOp : Flow_Op<"first_match"> {
   let summary = "Marks the first row in each group that equals the result of a `max` or `min` reduction.";
   let description = [{
-    Element by element: row `i` is true if `rows[i]` equals `reduced[via(i)]` and no earlier row of the same group does.
-    With `init`, a group has no true row if its `init` equals the result, since `init` comes first. NaN equals NaN here.
-    Gradients of `flow.reduce` use this op.
+    Element by element: row `i` is true if `rows[i]` equals `reduced[via(i)]` and no earlier row of the same group does,
+    in the order of `flow.reduce`. With `init`, a group has no true row if its `init` equals the result, since `init`
+    comes first. NaN equals NaN here. Gradients of `flow.reduce` use this op.
     - (C1) `via` leads from the domain of `rows` to that of `reduced`, and is not `self`.
     - (C2) `rows`, `reduced` and `init` have the same row shape, element type and residency; the result is their i1.
     ```mlir
