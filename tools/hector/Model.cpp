@@ -74,6 +74,8 @@ Result<Model> loadModel(const ModelOptions &options) {
 void loadDialects(mlir::MLIRContext &context) {
   // Models are small; the threads MLIR would start cost more than they bring.
   context.disableMultithreading();
+  // A remark that prints its op verifies and numbers the whole function first.
+  context.printOpOnDiagnostic(false);
   context.loadDialect<flow::FlowDialect, mlir::func::FuncDialect>();
 }
 

@@ -18,7 +18,6 @@
 
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/TypeSwitch.h>
-#include <mlir/IR/OperationSupport.h>
 
 namespace hector::flow {
 
@@ -49,8 +48,12 @@ struct Cut {
   bool isKept = false;  // another op reads a product that was to vanish
 };
 
-/// Linear ops inside of each other, and ops looked at in one cut: ops that read one another twice make 2^n paths.
-constexpr unsigned kMaxDepth = 4, kMaxVisits = 1000;
+/// Linear ops inside of each other, and ops looked at in one cut: ops that read one another twice make 2^n paths, and
+/// what is further away than that is no part of this sum.
+constexpr unsigned kMaxDepth = 4, kMaxVisits = 128;
+/// After so many ops, a cut that takes more than twice what it could save is given up: it only gets longer. Twice,
+/// since what was built for a way that was not taken counts as well.
+constexpr unsigned kFewVisits = 24;
 
 int64_t sizeOf(ArrayRef<int64_t> shape) {
   int64_t size = 1;
@@ -72,12 +75,12 @@ bool isSum(ReduceKind kind) {
   return kind == ReduceKind::Sum || kind == ReduceKind::Mean;
 }
 
-/// Whether a linear op lies beneath `value`, under ops that a sum passes through.
+/// Whether a linear op lies beneath `value`, under ops that a sum passes through, near enough to be reached.
 bool coversLinear(Value value) {
   SmallVector<Value> open = {value};
-  llvm::DenseSet<Operation *> seen;
-  while (!open.empty()) {
-    Operation *op = open.pop_back_val().getDefiningOp();
+  llvm::SmallDenseSet<Operation *> seen;
+  for (size_t i = 0; i < open.size() && seen.size() <= kMaxVisits; ++i) {
+    Operation *op = open[i].getDefiningOp();
     if (!op || !seen.insert(op).second)
       continue;
     if (mlir::isa<LinearOp>(op))
@@ -96,7 +99,9 @@ bool coversLinear(Value value) {
 class Aggregator : RowBuilder {
 public:
   Aggregator(mlir::func::FuncOp function, const RowCounts &rows)
-      : RowBuilder(function.getContext()), body(function.getBody().front()), rows(rows) {}
+      : RowBuilder(function.getContext()), trial(function.getBody().front()), rows(rows) {
+    draft = &trial;
+  }
 
   /// Whether the op was replaced. It, and what nothing else reads, is then in `erased`.
   bool visit(Operation *op);
@@ -109,10 +114,8 @@ private:
   bool visitReduce(ReduceOp op, bool isRest = false);
   bool visitWeightGrad(WeightGradOp op);
   SmallVector<Map> mapsToMiddle(Domain from, Map via) const;
-  SmallVector<Operation *> freshOps(Operation *before, Operation *site) const;
-  void shareEqual(Operation *before, Operation *site, Value &root);
-  void eraseUnused(Operation *before, Operation *site, Value root);
-  llvm::SmallSetVector<Operation *, 8> vanishing(Operation *site) const;
+  double countDraft();
+  bool isHopeless();
 
   //===- Building -----===//
   Value buildReduce(ReduceOp op, const Cut &cut);
@@ -154,7 +157,7 @@ private:
   /// `a`, rows of the middle, as 0 where no fine row leads: values and gradients there belong to no sum.
   Read withoutEmptyRows(Read a);
 
-  mlir::Block &body;
+  Draft trial;
   const RowCounts &rows;
   Domain fine = Domain::Edge, middle = Domain::Edge;
   Map toMiddle = Map::Self;
@@ -162,6 +165,7 @@ private:
   SmallVector<LinearOp> pushed;
   bool reachedDepth = false;
   unsigned numVisits = 0;
+  double mostSaved = 0;  // by any cut: the operations of all that nothing but the site needs
   llvm::StringRef obstacle;
 };
 
@@ -354,7 +358,7 @@ std::optional<Read> Aggregator::push(Read y, Factors factors, unsigned depth) {
   if (auto there = fromMiddle(y))
     return weigh(*there, factors);
   auto op = y.table.getDefiningOp<DenseOp>();
-  if (!op || ++numVisits > kMaxVisits)
+  if (!op || ++numVisits > kMaxVisits || isHopeless())
     return std::nullopt;
   SmallVector<Read> operands;
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
@@ -742,8 +746,8 @@ Value Aggregator::buildWeightGrad(WeightGradOp op, const Cut &cut) {
                   });
   if (isTurned)
     std::swap(input, grad);
-  return builder.create<WeightGradOp>(location, op.getResult().getType(), input.table, grad.table, input.map, grad.map,
-                                      middle, rest, op.getTransposed() != isTurned);
+  return share(builder.create<WeightGradOp>(location, op.getResult().getType(), input.table, grad.table, input.map,
+                                            grad.map, middle, rest, op.getTransposed() != isTurned));
 }
 
 //===- Trying and choosing ---------------------------------------------------------------------------------------===//
@@ -763,82 +767,52 @@ SmallVector<Map> Aggregator::mapsToMiddle(Domain from, Map via) const {
   return maps;
 }
 
-/// The ops after `before`, or the block's start, and before `site`: those that were built last.
-SmallVector<Operation *> Aggregator::freshOps(Operation *before, Operation *site) const {
-  SmallVector<Operation *> ops;
-  for (Operation *op = before ? before->getNextNode() : &body.front(); op != site; op = op->getNextNode())
-    ops.push_back(op);
-  return ops;
+double Aggregator::countDraft() {
+  double sum = 0;
+  for (Operation &op : trial.getBlock())
+    sum += operations(&op, rows);
+  return sum;
 }
 
-void Aggregator::eraseUnused(Operation *before, Operation *site, Value root) {
-  SmallVector<Operation *> fresh = freshOps(before, site);
-  for (Operation *op : llvm::reverse(fresh))
-    if (op->use_empty() && op->getResult(0) != root)
-      op->erase();
-}
-
-/// Reads what an earlier op computes already from there.
-void Aggregator::shareEqual(Operation *before, Operation *site, Value &root) {
-  for (Operation *op : freshOps(before, site)) {
-    SmallVector<Operation *> others;
-    if (op->getNumOperands() > 0)
-      others.append(op->getOperand(0).user_begin(), op->getOperand(0).user_end());
-    else
-      for (auto constant : body.getOps<ConstantOp>())
-        others.push_back(constant);
-    for (Operation *other : others) {
-      if (other == op || other->getBlock() != &body || !other->isBeforeInBlock(op) ||
-          !mlir::OperationEquivalence::isEquivalentTo(op, other, mlir::OperationEquivalence::IgnoreLocations))
-        continue;
-      if (root == op->getResult(0))
-        root = other->getResult(0);
-      op->getResult(0).replaceAllUsesWith(other->getResult(0));
-      op->erase();
-      break;
-    }
-  }
-}
-
-/// The ops that nothing would read without `site`, in reverse order, with `site` first.
-llvm::SmallSetVector<Operation *, 8> Aggregator::vanishing(Operation *site) const {
-  llvm::SmallSetVector<Operation *, 8> dead;
-  dead.insert(site);
-  for (Operation *op = site->getPrevNode(); op; op = op->getPrevNode())
-    if (!op->use_empty() && llvm::all_of(op->getUsers(), [&](Operation *user) { return dead.contains(user); }))
-      dead.insert(op);
-  return dead;
+/// Whether the cut at hand has grown too long to pay.
+bool Aggregator::isHopeless() {
+  // Now and then is often enough.
+  if (numVisits >= kFewVisits && numVisits % 8 == 0 && countDraft() > 2 * mostSaved)
+    numVisits = kMaxVisits;
+  return numVisits >= kMaxVisits;
 }
 
 /// Builds every cut, counts, and leaves the best in place of `site` if that is less than there is now.
 template <class Build> bool Aggregator::choose(Operation *site, ArrayRef<Cut> cuts, bool remarks, Build build) {
-  Operation *before = site->getPrevNode();
-  auto buildShared = [&](const Cut &cut) {
+  auto buildUsed = [&](const Cut &cut) {
     Value root = build(cut);
-    if (root)
-      shareEqual(before, site, root);
-    eraseUnused(before, site, root);
+    trial.eraseUnread(root ? root.getDefiningOp() : nullptr);
     return root;
   };
+  auto count = [&](const auto &ops) {
+    double sum = 0;
+    for (Operation *op : ops)
+      sum += operations(op, rows);
+    return sum;
+  };
+  mostSaved = count(unread(site));
   std::optional<Cut> best;
   obstacle = {};
   SmallVector<Cut> queue(cuts);
   for (size_t i = 0; i < queue.size(); ++i) {
     Cut cut = queue[i];
-    Value root = buildShared(cut);
+    Value root = buildUsed(cut);
     if (reachedDepth && cut.depth < kMaxDepth)  // there is a linear op further in
       queue.push_back({cut.toMiddle, cut.depth + 1, cut.operand});
     if (!root)
       continue;
-    auto dead = vanishing(site);
-    for (Operation *op : dead)
-      cut.now += operations(op, rows);
-    for (Operation *op : freshOps(before, site))
-      cut.then += operations(op, rows);
+    auto dead = unread(site, root.getDefiningOp());
+    cut.now = count(dead);
+    cut.then = countDraft();
     cut.isKept = llvm::any_of(pushed, [&](LinearOp product) { return !dead.contains(product); });
     if (!best || cut.then - cut.now < best->then - best->now)
       best = cut;
-    eraseUnused(before, site, {});
+    trial.clear();
   }
   bool isWorthIt = best && best->then < best->now;
   if (!isWorthIt && !(remarks && (best || !obstacle.empty())))
@@ -852,12 +826,14 @@ template <class Build> bool Aggregator::choose(Operation *site, ArrayRef<Cut> cu
     return false;
   }
   Domain from = fine;
-  Value root = buildShared(*best);
+  Value root = buildUsed(*best);
+  trial.place();
   site->emitRemark() << "aggregated first at " << stringifyDomain(*mapTarget(from, best->toMiddle)) << ": " << then
                      << " operations instead of " << now;
-  auto dead = vanishing(site);
+  auto dead = unread(site, root.getDefiningOp());
   site->getResult(0).replaceAllUsesWith(root);
   for (Operation *op : dead) {
+    trial.forget(op);
     erased.insert(op);
     op->erase();
   }
