@@ -50,10 +50,10 @@ struct Cut {
 
 /// Linear ops inside of each other, and ops looked at in one cut: ops that read one another twice make 2^n paths, and
 /// what is further away than that is no part of this sum.
-constexpr unsigned kMaxDepth = 4, kMaxVisits = 128;
+constexpr unsigned kMaxDepth = 4, kMaxVisits = 64;
 /// After so many ops, a cut that takes more than twice what it could save is given up: it only gets longer. Twice,
 /// since what was built for a way that was not taken counts as well.
-constexpr unsigned kFewVisits = 24;
+constexpr unsigned kFewVisits = 16;
 
 int64_t sizeOf(ArrayRef<int64_t> shape) {
   int64_t size = 1;
@@ -115,7 +115,7 @@ private:
   bool visitWeightGrad(WeightGradOp op);
   SmallVector<Map> mapsToMiddle(Domain from, Map via) const;
   double countDraft();
-  bool isHopeless();
+  void giveUpIfHopeless();
 
   //===- Building -----===//
   Value buildReduce(ReduceOp op, const Cut &cut);
@@ -166,6 +166,9 @@ private:
   bool reachedDepth = false;
   unsigned numVisits = 0;
   double mostSaved = 0;  // by any cut: the operations of all that nothing but the site needs
+  double spent = 0;      // by the cut at hand, up to the op that was counted last
+  Operation *lastCounted = nullptr;
+  bool isHopeless = false;  // then what is built of the cut no longer matters
   llvm::StringRef obstacle;
 };
 
@@ -315,6 +318,7 @@ Read Aggregator::withoutEmptyRows(Read a) {
 Read Aggregator::sum(Read y, const Factors &factors) {
   at = fine;
   Value total = reduce(kind, applyFine(y, factors), toMiddle);
+  giveUpIfHopeless();
   at = middle;
   return applyFromMiddle({total}, factors);
 }
@@ -349,7 +353,9 @@ Read Aggregator::weigh(Read value, const Factors &factors) {
 
 Read Aggregator::pushOrSum(Read y, const Factors &factors, unsigned depth) {
   auto there = push(y, factors, depth);
-  return there ? *there : sum(y, factors);
+  return there        ? *there
+         : isHopeless ? y
+                      : sum(y, factors);
 }
 
 /// Σ factors · y as rows of the middle, or nothing where all that could be done is to sum `y` as it is.
@@ -358,7 +364,7 @@ std::optional<Read> Aggregator::push(Read y, Factors factors, unsigned depth) {
   if (auto there = fromMiddle(y))
     return weigh(*there, factors);
   auto op = y.table.getDefiningOp<DenseOp>();
-  if (!op || ++numVisits > kMaxVisits || isHopeless())
+  if (!op || isHopeless || ++numVisits > kMaxVisits)
     return std::nullopt;
   SmallVector<Read> operands;
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
@@ -412,6 +418,8 @@ std::optional<Read> Aggregator::pushProduct(Operation *op, Read a, Read b, const
         factor.kind = Factor::ChainOfTerm;
     }
   for (auto &[term, factor] : choices) {
+    if (isHopeless)
+      return std::nullopt;
     size_t before = pushed.size();
     Factors more = factors;
     more.push_back(factor);
@@ -426,7 +434,7 @@ std::optional<Read> Aggregator::pushProduct(Operation *op, Read a, Read b, const
 
 std::optional<Read> Aggregator::pushSum(Operation *op, Read a, Read b, const Factors &factors, unsigned depth) {
   auto left = push(a, factors, depth), right = push(b, factors, depth);
-  if (!left && !right)
+  if (isHopeless || (!left && !right))
     return std::nullopt;
   if (!left)
     left = sum(a, factors);
@@ -469,6 +477,8 @@ std::optional<Read> Aggregator::pushLinear(LinearOp op, Read x, Read w, ArrayRef
     return std::nullopt;
   }
   Read total = pushOrSum(x, inside, depth - 1);
+  if (isHopeless)
+    return std::nullopt;
   total = toShape(total, shapeWith(x.shape(), inside));
   ArrayRef<int64_t> lead = w.shape().drop_back(2);
   if (total.shape().size() > 1 && !lead.empty() && total.shape().drop_back() != lead) {
@@ -628,7 +638,7 @@ std::optional<Read> Aggregator::pushConcat(ConcatOp op, ArrayRef<Read> parts, co
   SmallVector<std::optional<Read>> there;
   for (const Read &part : parts)
     there.push_back(push(part, factors, depth));
-  if (llvm::none_of(there, [](const auto &part) { return part.has_value(); }))
+  if (isHopeless || llvm::none_of(there, [](const auto &part) { return part.has_value(); }))
     return std::nullopt;
   SmallVector<Read> totals;
   for (auto [part, found] : llvm::zip_equal(parts, there))
@@ -651,6 +661,9 @@ void Aggregator::start(Operation *site, Domain from, const Cut &cut, ReduceKind 
   pushed.clear();
   reachedDepth = false;
   numVisits = 0;
+  spent = 0;
+  lastCounted = nullptr;
+  isHopeless = false;
 }
 
 /// The reduction's result by this cut, or nothing where no linear op would stay outside.
@@ -730,7 +743,10 @@ Value Aggregator::buildWeightGrad(WeightGradOp op, const Cut &cut) {
     Read f = factor.kind == Factor::Over ? reciprocal(factor.read) : factor.read;
     factors.push_back({summed == 0 ? Factor::ChainOfFactor : Factor::ChainOfTerm, f});
   }
-  Read total = toShape(pushOrSum(operands[summed], factors, cut.depth), shapeWith(operands[summed].shape(), factors));
+  Read total = pushOrSum(operands[summed], factors, cut.depth);
+  if (isHopeless)
+    return {};
+  total = toShape(total, shapeWith(operands[summed].shape(), factors));
   Read other = toShape(kept->value, operands[1 - summed].shape());
   if (total.shape().size() > 1 && other.shape().size() > 1) {
     SmallVector<int64_t> shape(other.shape().drop_back());
@@ -774,12 +790,15 @@ double Aggregator::countDraft() {
   return sum;
 }
 
-/// Whether the cut at hand has grown too long to pay.
-bool Aggregator::isHopeless() {
-  // Now and then is often enough.
-  if (numVisits >= kFewVisits && numVisits % 8 == 0 && countDraft() > 2 * mostSaved)
-    numVisits = kMaxVisits;
-  return numVisits >= kMaxVisits;
+/// Looks at what was built since it last did.
+void Aggregator::giveUpIfHopeless() {
+  mlir::Block &built = trial.getBlock();
+  auto next = lastCounted ? std::next(lastCounted->getIterator()) : built.begin();
+  for (Operation &op : llvm::make_range(next, built.end())) {
+    spent += operations(&op, rows);
+    lastCounted = &op;
+  }
+  isHopeless |= numVisits >= kFewVisits && spent > 2 * mostSaved;
 }
 
 /// Builds every cut, counts, and leaves the best in place of `site` if that is less than there is now.
@@ -901,12 +920,7 @@ struct AggregateFirstPass : impl::AggregateFirstPassBase<AggregateFirstPass> {
       if (op->use_empty())
         op->erase();
     }
-    SmallVector<Operation *> sites;
-    for (Operation &op : body.without_terminator()) {
-      auto reduce = mlir::dyn_cast<ReduceOp>(op);
-      if (mlir::isa<WeightGradOp>(op) || (reduce && isSum(reduce.getKind()) && coversLinear(reduce.getRows())))
-        sites.push_back(&op);
-    }
+    SmallVector<Operation *> sites = sumsOfProducts(body);
     numConsidered += sites.size();
     RowCounts rows(getOperation());
     Aggregator aggregator(getOperation(), rows);
@@ -920,5 +934,15 @@ struct AggregateFirstPass : impl::AggregateFirstPassBase<AggregateFirstPass> {
 };
 
 }  // namespace
+
+SmallVector<Operation *> sumsOfProducts(mlir::Block &body) {
+  SmallVector<Operation *> sums;
+  for (Operation &op : body.without_terminator()) {
+    auto reduce = mlir::dyn_cast<ReduceOp>(op);
+    if (mlir::isa<WeightGradOp>(op) || (reduce && isSum(reduce.getKind()) && coversLinear(reduce.getRows())))
+      sums.push_back(&op);
+  }
+  return sums;
+}
 
 }  // namespace hector::flow
