@@ -45,24 +45,28 @@ std::optional<size_t> stepsBeforeSums(const Plan &plan) {
 
 }  // namespace
 
+std::unique_ptr<mlir::PassManager> Runner::makeManager(const Step &step) {
+  auto manager = std::make_unique<mlir::PassManager>(context);
+  manager->enableVerifier(verifies);
+  auto &nested = manager->nest<mlir::func::FuncOp>();
+  if (step.pass)
+    step.pass->add(nested, step.mode);
+  else
+    nested.addPass(flow::createDifferentiatePass());
+  if (options.dumps)
+    manager->enableIRPrinting(/*shouldPrintBeforePass=*/{},
+                              /*shouldPrintAfterPass=*/[](mlir::Pass *, mlir::Operation *) { return true; },
+                              /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/true,
+                              /*printAfterOnlyOnFailure=*/false, dumps);
+  return manager;
+}
+
 bool Runner::run(mlir::ModuleOp module, const Step &step) {
-  auto found = llvm::find_if(managers, [&](const auto &entry) { return entry.first == step; });
-  if (found == managers.end()) {
-    auto manager = std::make_unique<mlir::PassManager>(context);
-    manager->enableVerifier(verifies);
-    auto &nested = manager->nest<mlir::func::FuncOp>();
-    if (step.pass)
-      step.pass->add(nested, step.mode);
-    else
-      nested.addPass(flow::createDifferentiatePass());
-    if (options.dumps)
-      manager->enableIRPrinting(/*shouldPrintBeforePass=*/{},
-                                /*shouldPrintAfterPass=*/[](mlir::Pass *, mlir::Operation *) { return true; },
-                                /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/true,
-                                /*printAfterOnlyOnFailure=*/false, dumps);
-    found = managers.insert(managers.end(), {step, std::move(manager)});
-  }
-  return mlir::succeeded(found->second->run(module));
+  if (!step.pass || step.pass->name != "simplify")
+    return mlir::succeeded(makeManager(step)->run(module));
+  if (!simplifier)
+    simplifier = makeManager(step);
+  return mlir::succeeded(simplifier->run(module));
 }
 
 /// Runs a step on a trial's copy, which keeps what is said.
@@ -182,11 +186,13 @@ bool Search::run(llvm::ArrayRef<Plan> plans, llvm::function_ref<Plan(const Plan 
     return false;
   }
   tryWithoutSums(leaveOut);
-  // What costs half as much again before its end does not become the cheapest by it.
+  // In a large function, what costs half as much again before its end hardly becomes the cheapest by it.
   constexpr double kFar = 1.5;
+  constexpr size_t kLarge = 500;
   double least = best().cost.price();
   for (Candidate &candidate : candidates) {
-    if (candidate.cost.price() > kFar * least || candidate.plan.end.empty())
+    size_t numOps = functionOf(*candidate.trial.copy).getBody().front().getOperations().size();
+    if ((numOps > kLarge && candidate.cost.price() > kFar * least) || candidate.plan.end.empty())
       continue;
     for (const Step &step : candidate.plan.end)
       run(candidate.trial, step);

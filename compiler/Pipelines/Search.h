@@ -18,7 +18,7 @@
 
 namespace hector {
 
-/// Runs steps. Pass managers are made once for each.
+/// Runs steps.
 class Runner {
 public:
   Runner(mlir::MLIRContext *context, const PipelineOptions &options, bool verifies)
@@ -29,12 +29,15 @@ public:
   std::string takeDumps() { return std::exchange(dumped, {}); }
 
 private:
+  std::unique_ptr<mlir::PassManager> makeManager(const Step &step);
+
   mlir::MLIRContext *context;
   const PipelineOptions &options;
   bool verifies;
   std::string dumped;
   llvm::raw_string_ostream dumps;
-  std::vector<std::pair<Step, std::unique_ptr<mlir::PassManager>>> managers;
+  /// Kept, since every plan simplifies several times and canonical patterns take a while to set up.
+  std::unique_ptr<mlir::PassManager> simplifier;
 };
 
 /// Tries plans on copies of a module.

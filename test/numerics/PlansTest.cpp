@@ -68,7 +68,7 @@ TEST_P(PlansTest, DefaultIsNeverMoreExpensiveThanAList) {
       for (bool grad : {false, true}) {
         (*module->getOps<mlir::func::FuncOp>().begin())->setAttr("flow.graph", numbers);
         auto compile = [&](const std::string &passes, const PassOutput &output = {}) {
-          mlir::OwningOpRef<mlir::ModuleOp> copy = (*module)->clone();
+          mlir::OwningOpRef<mlir::ModuleOp> copy = module->clone();
           Status status = runPasses(*copy, passes, grad, output);
           EXPECT_TRUE(status.isOk()) << status.message();
           return copy;
