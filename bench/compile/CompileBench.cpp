@@ -1,9 +1,11 @@
 /// How long a model takes to become flow: in this process, where nothing but the compiler is measured, and as the whole
-/// `hector compile` that a user waits for. Fails where IR does not verify or a median is beyond the limit.
+/// `hector compile` that a user waits for; and how long passes take on models of many layers, with their gradients.
+/// Fails where IR does not verify or a time is beyond its limit.
 ///
 ///   compile-bench --hector PROGRAM MODEL...
 
 #include "bench/Measure.h"
+#include "bench/compile/DeepModels.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "tools/hector/Model.h"
 
@@ -11,6 +13,8 @@
 #include <mlir/IR/Verifier.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -20,6 +24,7 @@ using namespace hector::bench;
 namespace {
 
 constexpr int kRuns = 21;
+constexpr int kDeepRuns = 3;
 constexpr double kLimit = 50;  // milliseconds
 constexpr const char *kSize = "16";
 
@@ -29,6 +34,23 @@ std::vector<std::string> sizesOf(const Model &model) {
   for (const language::SizeDecl &size : model.signature.sizes)
     sizes.push_back(size.name + "=" + (size.name == "heads" ? "1" : kSize));
   return sizes;
+}
+
+/// Measures `hector compile --grad` of a deep model, passes and all, and prints its line; whether it is quick enough.
+bool measureDeep(const std::string &hector, const DeepModel &deep) {
+  std::string path = (std::filesystem::temp_directory_path() / ("hector-deep-" + std::to_string(getpid()))).string();
+  std::ofstream(path) << deep.text;
+  std::vector<std::string> words = {hector, "compile", path, "--size", "d=" + std::string(kSize), "--grad", "--emit",
+                                    "flow-opt"};
+  double time = median(kDeepRuns, [&] { return runProgram(words); });
+  std::filesystem::remove(path);
+  if (time < 0) {
+    std::fprintf(stderr, "%s: `hector compile` fails\n", deep.name.c_str());
+    return false;
+  }
+  bool fine = time <= deep.limit;
+  std::printf("%-36s %29.0f %9.0f  %s\n", deep.name.c_str(), time, deep.limit, fine ? "ok" : "TOO SLOW");
+  return fine;
 }
 
 /// File to verified, printed flow, all of it afresh; the number of flow ops, or what is wrong.
@@ -95,5 +117,9 @@ int main(int argc, char **argv) {
   bool fine = true;
   for (int i = 3; i < argc; ++i)
     fine &= measure(argv[2], argv[i]);
+  std::printf("\nmedians of %d runs; with gradients and the default passes\n", kDeepRuns);
+  std::printf("%-36s %29s %9s\n", "deep model", "program ms", "limit ms");
+  for (const DeepModel &deep : deepModels())
+    fine &= measureDeep(argv[2], deep);
   return fine ? 0 : 1;
 }

@@ -234,7 +234,7 @@ PipelineResult runPlan(mlir::ModuleOp module, const Plan &plan, const PipelineOp
         if (last > static_cast<int64_t>(numSums))
           return {.wrong = "there is no sum " + std::to_string(last) + " for `" + plan.name +
                            "` of --passes to leave out; the model has " + std::to_string(numSums) +
-                           " sums of products"};
+                           (numSums == 1 ? " sum of products" : " sums of products")};
       }
     bool isFine = runner.run(module, step);
     llvm::errs() << runner.takeDumps();
