@@ -40,8 +40,8 @@ std::vector<std::string> sizesOf(const Model &model) {
 bool measureDeep(const std::string &hector, const DeepModel &deep) {
   std::string path = (std::filesystem::temp_directory_path() / ("hector-deep-" + std::to_string(getpid()))).string();
   std::ofstream(path) << deep.text;
-  std::vector<std::string> words = {hector, "compile", path, "--size", "d=" + std::string(kSize), "--grad", "--emit",
-                                    "flow-opt"};
+  std::vector<std::string> words = {hector,   "compile", path,      "--size", "d=" + std::string(kSize),
+                                    "--grad", "--emit",  "flow-opt"};
   double time = median(kDeepRuns, [&] { return runProgram(words); });
   std::filesystem::remove(path);
   if (time < 0) {

@@ -133,8 +133,8 @@ void Search::follow(Trial trial, size_t depth, std::vector<const Plan *> plans) 
 }
 
 const Search::Candidate &Search::best() const {
-  return *llvm::min_element(
-      candidates, [](const Candidate &a, const Candidate &b) { return a.cost.price() < b.cost.price(); });
+  return *llvm::min_element(candidates,
+                            [](const Candidate &a, const Candidate &b) { return a.cost.price() < b.cost.price(); });
 }
 
 /// Each sum of products by itself may be better off as it was.

@@ -225,8 +225,8 @@ struct ReadThroughSpread : OpInterfaceRewritePattern<DenseOp> {
 /// Whether a table is one row made from constants alone.
 static bool isConstantRow(Value table) {
   auto op = table.getDefiningOp<DenseOp>();
-  return table.getDefiningOp<ConstantOp>() || (op && op.getResultRows().getDomain() == Domain::One &&
-                                               llvm::all_of(op->getOperands(), isConstantRow));
+  return table.getDefiningOp<ConstantOp>() ||
+         (op && op.getResultRows().getDomain() == Domain::One && llvm::all_of(op->getOperands(), isConstantRow));
 }
 
 /// An op that reads constants alone gives the same row everywhere: it is computed once, and read from there.
@@ -401,7 +401,7 @@ struct SwapChoices : OpRewritePattern<SelectOp> {
 }  // namespace
 
 void FlowDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
-  patterns.add<ReadThroughSpread, ComputeConstantOnce, CollectEqualRows, ComposeSpreads, DropInverse<ExpOp, LogOp>, DropInverse<LogOp, ExpOp>,
-               AbsorbNegation<AddOp, SubOp>, AbsorbNegation<SubOp, AddOp>, AbsorbTranspose, SumOfProducts, SwapChoices>(
-      getContext());
+  patterns.add<ReadThroughSpread, ComputeConstantOnce, CollectEqualRows, ComposeSpreads, DropInverse<ExpOp, LogOp>,
+               DropInverse<LogOp, ExpOp>, AbsorbNegation<AddOp, SubOp>, AbsorbNegation<SubOp, AddOp>, AbsorbTranspose,
+               SumOfProducts, SwapChoices>(getContext());
 }

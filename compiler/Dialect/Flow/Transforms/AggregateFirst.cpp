@@ -353,9 +353,7 @@ Read Aggregator::weigh(Read value, const Factors &factors) {
 
 Read Aggregator::pushOrSum(Read y, const Factors &factors, unsigned depth) {
   auto there = push(y, factors, depth);
-  return there        ? *there
-         : isHopeless ? y
-                      : sum(y, factors);
+  return there ? *there : isHopeless ? y : sum(y, factors);
 }
 
 /// Σ factors · y as rows of the middle, or nothing where all that could be done is to sum `y` as it is.

@@ -75,8 +75,7 @@ Operation *Draft::findEqual(Operation *op) {
 Operation *Draft::findEqualLater(Operation *op) {
   if (op->getNumOperands() == 0)
     return nullptr;
-  return findReader(op,
-                    [&](Operation *other) { return other->getBlock() == &body && site->isBeforeInBlock(other); });
+  return findReader(op, [&](Operation *other) { return other->getBlock() == &body && site->isBeforeInBlock(other); });
 }
 
 void Draft::eraseUnread(Operation *kept, llvm::function_ref<void(Operation *)> erasing) {
