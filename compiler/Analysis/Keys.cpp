@@ -130,7 +130,7 @@ Keys::Keys(mlir::func::FuncOp function) {
     keys[argument] = keyOf(mlir::cast<RowsType>(argument.getType()).getDomain());
   for (mlir::Operation &op : function.getBody().front().without_terminator()) {
     Key key;
-    if (mlir::isa<DropoutOp>(op)) {
+    if (dependsOnRow(&op)) {
       // Every row is drawn by itself, however equal the rows that it reads.
       key = keyOf(mlir::cast<RowsType>(op.getResult(0).getType()).getDomain());
     } else if (auto dense = mlir::dyn_cast<DenseOp>(op)) {

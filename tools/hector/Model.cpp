@@ -79,6 +79,8 @@ void loadDialects(mlir::MLIRContext &context) {
   (void)isInstalled;
   // Models are small; the threads MLIR would start cost more than they bring.
   context.disableMultithreading();
+  // A remark that prints its op verifies and numbers the whole function first.
+  context.printOpOnDiagnostic(false);
   context.loadDialect<flow::FlowDialect, mlir::func::FuncDialect>();
 }
 
@@ -185,21 +187,6 @@ mlir::FileLineColLoc placeIn(const std::string &file, mlir::Location location) {
 }
 
 Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad, const PassOutput &output) {
-  mlir::PassManager manager(module.getContext());
-  std::vector<PlanCost> plans;
-  if (auto wrong = buildPipeline(manager, module, passes, grad, &plans))
-    return Status::invalid("error: " + *wrong);
-  for (const PlanCost &plan : plans)
-    if (output.remarks)
-      std::fprintf(stderr, "%s: remark: plan %s%s: %.4g operations, %.4g bytes moved, %.4g live at once, price %.4g\n",
-                   output.model.c_str(), plan.name.c_str(), plan.isTaken ? " (taken)" : "", plan.operations, plan.bytes,
-                   plan.peakBytes, plan.price);
-  if (output.plans)
-    *output.plans = plans;
-  if (output.dumps)
-    manager.enableIRPrinting(/*shouldPrintBeforePass=*/{},
-                             /*shouldPrintAfterPass=*/[](mlir::Pass *, mlir::Operation *) { return true; },
-                             /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/true);
   // Remarks are for those who ask for them; errors go into the message.
   std::string errors;
   std::set<std::string> said;  // passes run again on the gradients, and would repeat themselves
@@ -217,7 +204,21 @@ Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad, co
     }
     return mlir::success();
   });
-  if (mlir::failed(manager.run(module)))
+  PipelineOptions options = {grad, output.remarks, output.dumps, {}};
+  options.onWeighed = [&](const std::vector<PlanCost> &plans) {
+    for (const PlanCost &plan : plans)
+      if (output.remarks)
+        std::fprintf(stderr,
+                     "%s: remark: plan %s%s: %.4g operations, %.4g bytes moved, %.4g live at once, price %.4g\n",
+                     output.model.c_str(), plan.name.c_str(), plan.isTaken ? " (taken)" : "", plan.operations,
+                     plan.bytes, plan.peakBytes, plan.price);
+    if (output.plans)
+      *output.plans = plans;
+  };
+  PipelineResult result = runPipeline(module, passes, options);
+  if (result.wrong)
+    return Status::invalid("error: " + *result.wrong);
+  if (result.hasFailed)
     return Status::failed("error: a pass failed; run with --passes none and report the model:" + errors);
   return Status::ok();
 }
