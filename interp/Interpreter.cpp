@@ -1,6 +1,8 @@
 #include "interp/Interpreter.h"
 
+#include "runtime/base/Memory.h"
 #include "runtime/base/Philox.h"
+#include "runtime/base/Text.h"
 #include "runtime/storage/Tensor.h"
 
 #include <llvm/ADT/DenseMap.h>
@@ -11,7 +13,6 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <unistd.h>
 
 namespace hector {
 
@@ -49,6 +50,14 @@ Index toIndex(const IdArray &ids) {
   Index index(ids.size());
   for (int64_t i = 0; i < ids.size(); ++i)
     index[i] = ids[i];
+  return index;
+}
+
+/// The same for `ids` of edges, with rows in the order that the edges came in.
+Index toEdgeIndex(const Graph &graph, const IdArray &ids) {
+  Index index(ids.size());
+  for (int64_t edge = 0; edge < ids.size(); ++edge)
+    index[graph.edgeNumber(edge)] = ids[edge];
   return index;
 }
 
@@ -104,9 +113,9 @@ public:
       int64_t rows = numRows(graph, type.getDomain());
       if (table.rows != rows || static_cast<int64_t>(table.values.size()) != rows * type.getRowSize())
         return Status::invalid("argument " + std::to_string(argument.getArgNumber()) + " needs " +
-                               std::to_string(rows) + " rows of " + std::to_string(type.getRowSize()) +
-                               " numbers, but has " + std::to_string(table.rows) + " rows and " +
-                               std::to_string(table.values.size()) + " numbers");
+                               counted(rows, "row") + " of " + counted(type.getRowSize(), "number") + ", but has " +
+                               counted(table.rows, "row") + " and " +
+                               counted(static_cast<int64_t>(table.values.size()), "number"));
       roundTo(type.getElementType(), table.values);
       tables[argument] = std::move(table);
     }
@@ -175,19 +184,26 @@ private:
     std::iota(walked.begin(), walked.end(), 0);
   }
 
+  /// Refuses what would take more memory than there is.
+  static Status fits(int64_t bytes, const std::string &what, int64_t rows, const std::string &of) {
+    constexpr int64_t kLarge = int64_t{1} << 24;  // asking the system takes longer than small ops do
+    if (bytes < kLarge)
+      return Status::ok();
+    return requireMemory("out of memory: " + what + " of " + counted(rows, "row") + of, bytes);
+  }
+
   /// An empty table for an op's result, all zeros.
   Result<Table> makeTable(RowsType type) {
     Table table;
     table.rows = numRows(graph, type.getDomain());
     table.shape.assign(type.getShape().begin(), type.getShape().end());
-    double bytes = static_cast<double>(table.rows) * static_cast<double>(type.getRowSize()) * sizeof(double);
-    double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-    if (bytes > memory) {
-      auto gib = [](double size) { return std::to_string(static_cast<int64_t>(size / (1 << 30)) + 1) + " GiB"; };
-      return Status::failed("out of memory: a table of " + std::to_string(table.rows) + " rows of " +
-                            std::to_string(type.getRowSize()) + " float64 needs " + gib(bytes) + ", the machine has " +
-                            gib(memory));
-    }
+    int64_t bytes = 0;
+    if (__builtin_mul_overflow(table.rows, type.getRowSize(), &bytes) ||
+        __builtin_mul_overflow(bytes, int64_t{sizeof(double)}, &bytes))
+      bytes = std::numeric_limits<int64_t>::max();
+    if (Status status = fits(bytes, "a table", table.rows, " of " + std::to_string(type.getRowSize()) + " float64");
+        !status.isOk())
+      return status;
     table.values.assign(table.rows * type.getRowSize(), 0.0);
     return table;
   }
@@ -199,6 +215,9 @@ private:
     auto [slot, isNew] = indices.try_emplace({from, map});
     if (!isNew)
       return static_cast<const Index *>(&slot->second);
+    const int64_t rows = numRows(graph, from);
+    if (Status status = fits(rows * int64_t{sizeof(int64_t)}, "an index", rows, ""); !status.isOk())
+      return status;
     auto built = buildIndex(from, map);
     if (!built)
       return built.status();
@@ -213,19 +232,19 @@ private:
     case Domain::Edge:
       switch (map) {
       case Map::Src:
-        return toIndex(graph.src());
+        return toEdgeIndex(graph, graph.src());
       case Map::Dst:
-        return toIndex(graph.dst());
+        return toEdgeIndex(graph, graph.dst());
       case Map::EdgeType:
-        return toIndex(graph.etype());
+        return toEdgeIndex(graph, graph.etype());
       case Map::SrcPair:
-        return toIndex(graph.srcPairs().ofEdge);
+        return toEdgeIndex(graph, graph.srcPairs().ofEdge);
       case Map::DstPair:
-        return toIndex(graph.dstPairs().ofEdge);
+        return toEdgeIndex(graph, graph.dstPairs().ofEdge);
       case Map::SrcNodeType:
-        return chain(toIndex(graph.src()), toIndex(graph.ntypeOfNode()));
+        return chain(toEdgeIndex(graph, graph.src()), toIndex(graph.ntypeOfNode()));
       case Map::DstNodeType:
-        return chain(toIndex(graph.dst()), toIndex(graph.ntypeOfNode()));
+        return chain(toEdgeIndex(graph, graph.dst()), toIndex(graph.ntypeOfNode()));
       default:
         break;
       }
@@ -258,6 +277,37 @@ private:
     }
     return Status::failed("there is no map `" + flow::stringifyMap(map).str() + "` from " +
                           flow::stringifyDomain(from).str());
+  }
+
+  /// Calls `visit` with each row of `domain` in the order in which rows are combined: pairs by their first edges,
+  /// others by number.
+  template <class F> void inOrder(Domain domain, F visit) {
+    const bool isPair = domain == Domain::SrcPair || domain == Domain::DstPair;
+    if (isPair && graph.edgeNumbers().size() > 0) {
+      for (int64_t pair : pairOrder(domain))
+        visit(pair);
+      return;
+    }
+    for (int64_t i = 0; i < numRows(graph, domain); ++i)
+      visit(i);
+  }
+
+  /// The pairs by their first edges. Built once per function.
+  const Index &pairOrder(Domain domain) {
+    auto [slot, isNew] = pairOrders.try_emplace(domain);
+    Index &order = slot->second;
+    if (!isNew)
+      return order;
+    const Pairs &pairs = domain == Domain::SrcPair ? graph.srcPairs() : graph.dstPairs();
+    Index first(pairs.count(), std::numeric_limits<int64_t>::max());
+    for (int64_t edge = 0; edge < graph.numEdges(); ++edge) {
+      int64_t &number = first[pairs.ofEdge[edge]];
+      number = std::min(number, graph.edgeNumber(edge));
+    }
+    order.resize(first.size());
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return first[a] < first[b]; });
+    return order;
   }
 
   Status step(mlir::Operation &op) {
@@ -341,12 +391,12 @@ private:
       result.values = at(op.getInit()).values;
       std::fill(counts.begin(), counts.end(), 1);
     }
-    for (int64_t i = 0; i < input.rows; ++i) {
+    inOrder(op.getRows().getType().getDomain(), [&](int64_t i) {
       int64_t target = (**rows)[i];
       bool isFirst = counts[target]++ == 0;
       for (int64_t k = 0; k < size; ++k)
         combine(op.getKind(), result.values[target * size + k], input.values[i * size + k], isFirst);
-    }
+    });
     if (op.getKind() == ReduceKind::Mean)
       for (int64_t j = 0; j < result.rows; ++j)
         for (int64_t k = 0; k < size && counts[j] > 0; ++k)
@@ -368,7 +418,7 @@ private:
     if (op.getInit())
       for (size_t k = 0; k < reduced.values.size(); ++k)
         isTaken[k] = matches(at(op.getInit()).values[k], reduced.values[k]);
-    for (int64_t i = 0; i < input.rows; ++i)
+    inOrder(op.getRows().getType().getDomain(), [&](int64_t i) {
       for (int64_t k = 0; k < size; ++k) {
         int64_t target = (**rows)[i] * size + k;
         if (isTaken[target] || !matches(input.values[i * size + k], reduced.values[target]))
@@ -376,6 +426,7 @@ private:
         isTaken[target] = true;
         result.values[target] = static_cast<double>(i);
       }
+    });
     return Status::ok();
   }
 
@@ -700,6 +751,7 @@ private:
   /// What a loop has at hand at one time: an outer row of a traversal with all rows below it, or some rows of a flat loop.
   struct Unit {
     std::map<Domain, Index> rows;
+    int64_t place = 0;  // among the units of a flat loop, in the order in which rows are combined
   };
   /// The state of one accumulator.
   struct Partial {
@@ -729,6 +781,7 @@ private:
   llvm::DenseMap<mlir::Value, Held> held;            // values of the group that runs
   bool isMissing = false;                            // a row was read that the loop does not have at hand
   std::map<std::pair<Domain, Map>, Index> indices;
+  std::map<Domain, Index> pairOrders;
 };
 
 //===- Groups ----------------------------------------------------------------------------------------------------===//
@@ -747,8 +800,7 @@ Result<std::vector<Index>> Run::rowsBelow(Domain from, Map map) {
   if (!targets)
     return targets.status();
   std::vector<Index> below(numRows(graph, *flow::mapTarget(from, map)));
-  for (size_t i = 0; i < (*targets)->size(); ++i)
-    below[(**targets)[i]].push_back(static_cast<int64_t>(i));
+  inOrder(from, [&](int64_t row) { below[(**targets)[row]].push_back(row); });
   return below;
 }
 
@@ -757,14 +809,15 @@ Result<std::vector<Run::Unit>> Run::units(flow::GroupOp group) {
   std::vector<Unit> list;
   Domain finest = group.getDomain(), outer = group.getOuterDomain();
   if (outer == finest) {
-    for (int64_t first = 0, rows = numRows(graph, finest); first < rows;) {
-      int64_t size = std::min<int64_t>(rows - first, 1 + random(16));
-      Unit unit;
-      for (int64_t i = 0; i < size; ++i)
-        unit.rows[finest].push_back(first + i);
-      list.push_back(std::move(unit));
-      first += size;
-    }
+    uint64_t left = 0;  // of the newest unit
+    inOrder(finest, [&](int64_t row) {
+      if (left == 0) {
+        list.emplace_back().place = static_cast<int64_t>(list.size());
+        left = 1 + random(16);
+      }
+      list.back().rows[finest].push_back(row);
+      --left;
+    });
   } else {
     bool isByDst = group.getLoop() == flow::Loop::ByDst;
     Domain pair = isByDst ? Domain::DstPair : Domain::SrcPair;
@@ -840,7 +893,7 @@ Status Run::runGroup(flow::GroupOp group) {
   for (const Unit &unit : *list) {
     for (mlir::Operation *op : ops) {
       Status status = flow::isTerminal(op)
-                          ? collect(*op, unit, sums[op][unit.rows.at(flow::walkedDomain(op)).front()])
+                          ? collect(*op, unit, sums[op][unit.place])
                           : runUnit(unit, *op);
       if (!status.isOk())
         return status;

@@ -11,7 +11,8 @@
 
 namespace hector {
 
-/// A table's rows, one after the other; truth values are 0 and 1.
+/// A table's rows, one after the other; truth values are 0 and 1. Rows of edges are in the order that the edges came in
+/// (`Graph::edgeNumbers`), whatever order the graph keeps them in.
 struct Table {
   int64_t rows = 0;
   std::vector<int64_t> shape;  // of one row
@@ -35,6 +36,8 @@ struct RunMode {
 
 /// Computes the results of `function` from its arguments, in their order. Every op's result is rounded to its element
 /// type, so that f32 functions show what float32 storage does; sums inside an op are in float64 throughout.
+/// Edges are combined in the order they came in, and pairs in that of their first edges, so that on ties of max and min
+/// the first edge receives the gradient.
 /// Fails if an argument has the wrong size, if the graph lacks what the function uses or relies on, or if a table does not
 /// fit in memory.
 ///

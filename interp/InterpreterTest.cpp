@@ -493,6 +493,45 @@ TEST(Interpreter, RelationsOfAGraphWithoutTypes) {
             "the model asks for the node types that a relation joins, but the graph has no node type");
 }
 
+// Edges that come unsorted: rows of edges are as they come, whatever order the graph keeps.
+
+/// Edges: 0→2 r1, 1→2 r0, 0→2 r0, 1→0 r1. Destination pairs: (2,r0) (0,r1) (2,r1), whose first edges are 1, 3 and 0.
+const GraphText kUnsorted{{0, 1, 0, 1}, {2, 2, 2, 0}, {1, 0, 0, 1}, {0, 3}, 2};
+
+TEST(Interpreter, EdgesKeepTheOrderTheyComeIn) {
+  expectNumbers(compute(kUnsorted, {"node, f64"}, {{10, 20, 30}},
+                        "%r = flow.spread %a via src : <node, f64, device> -> <edge, f64, device>", "edge, f64"),
+                {10, 20, 10, 20});
+  expectNumbers(compute(kUnsorted, {"etype, f64"}, {{1, 2}},
+                        "%r = flow.spread %a via etype : <etype, f64, device> -> <edge, f64, device>", "edge, f64"),
+                {2, 1, 1, 2});
+  expectNumbers(compute(kUnsorted, {"dst_pair, f64"}, {{1, 2, 3}},
+                        "%r = flow.spread %a via dst_pair : <dst_pair, f64, device> -> <edge, f64, device>",
+                        "edge, f64"),
+                {3, 1, 1, 2});
+  expectNumbers(compute(kUnsorted, {"edge, f64"}, {{1, 10, 100, 1000}},
+                        "%r = flow.reduce sum %a via dst : <edge, f64, device> -> <node, f64, device>", "node, f64"),
+                {1000, 0, 111});
+}
+
+TEST(Interpreter, OnTiesTheFirstEdgeToComeIsTaken) {
+  expectNumbers(compute(kUnsorted, {"edge, f64", "node, f64"}, {{5, 5, 5, 7}, {7, 0, 5}},
+                        "%m = flow.first_match %a, %b via dst : <edge, f64, device>, <node, f64, device> -> "
+                        "<edge, i1, device>\n"
+                        "%r = flow.cast %m : <edge, i1, device> -> <edge, f64, device>",
+                        "edge, f64"),
+                {1, 0, 0, 1});
+}
+
+TEST(Interpreter, OnTiesThePairOfTheFirstEdgeIsTaken) {
+  expectNumbers(compute(kUnsorted, {"dst_pair, f64", "node, f64"}, {{5, 7, 5}, {7, 0, 5}},
+                        "%m = flow.first_match %a, %b via node : <dst_pair, f64, device>, <node, f64, device> -> "
+                        "<dst_pair, i1, device>\n"
+                        "%r = flow.cast %m : <dst_pair, i1, device> -> <dst_pair, f64, device>",
+                        "dst_pair, f64"),
+                {0, 1, 1});
+}
+
 TEST(Interpreter, ArgumentsOfTheWrongSize) {
   const std::string text = "func.func @f(%a: !flow.rows<node, 2xf64, device>) -> !flow.rows<node, 2xf64, device> {\n"
                            "return %a : !flow.rows<node, 2xf64, device>\n}";
@@ -508,7 +547,7 @@ TEST(Interpreter, TablesBeyondMemory) {
       "func.func @f(%a: !flow.rows<one, f64, device>) -> !flow.rows<one, 1048576x1048576xf64, device> {\n"
       "%r = flow.expand %a : <one, f64, device> -> <one, 1048576x1048576xf64, device>\n"
       "return %r : !flow.rows<one, 1048576x1048576xf64, device>\n}";
-  EXPECT_NE(failure(kGraph, text, {{1}}).find("out of memory: a table of 1 rows of 1099511627776 float64 needs"),
+  EXPECT_NE(failure(kGraph, text, {{1}}).find("out of memory: a table of 1 row of 1099511627776 float64 needs"),
             std::string::npos);
 }
 

@@ -473,7 +473,18 @@ template <class T> static bool parseWhole(const std::string &text, T &value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+/// What is wrong with giving `name` a second value.
+static BindError refuseTwice(const std::string &what, const std::string &name, const std::string &value,
+                             std::map<std::string, std::string> &given) {
+  auto [first, isNew] = given.emplace(name, value);
+  if (isNew)
+    return std::nullopt;
+  return what + " `" + name + "` is set twice, to `" + first->second + "` and to `" + value +
+         "`; leave one of them out";
+}
+
 BindError bindAttributes(const Signature &signature, std::span<const std::string> settings, Binding &binding) {
+  std::map<std::string, std::string> given;
   for (const std::string &setting : settings) {
     std::string name, value;
     if (BindError error = splitSetting("--set", setting, name, value))
@@ -487,6 +498,8 @@ BindError bindAttributes(const Signature &signature, std::span<const std::string
         names.push_back(decl.name);
       return unknownName("attribute", name, signature, names);
     }
+    if (BindError error = refuseTwice("attribute", name, value, given))
+      return error;
     Constant constant;
     bool fits = false;
     switch (attribute->kind) {
@@ -536,6 +549,7 @@ BindError bindAttributes(const Signature &signature, std::span<const std::string
 }
 
 BindError bindSizes(const Signature &signature, std::span<const std::string> settings, Binding &binding) {
+  std::map<std::string, std::string> given;
   for (const std::string &setting : settings) {
     std::string name, value;
     if (BindError error = splitSetting("--size", setting, name, value))
@@ -548,9 +562,16 @@ BindError bindSizes(const Signature &signature, std::span<const std::string> set
         names.push_back(size.name);
       return unknownName("size", name, signature, names);
     }
+    if (BindError error = refuseTwice("size", name, value, given))
+      return error;
     int64_t number = 0;
-    if (!parseWhole(value, number) || number < 1)
+    if (!parseWhole(value, number) || number < 1) {
+      const bool isWhole = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+      if (isWhole && value.find_first_not_of('0') != std::string::npos)
+        return "size `" + name + "` is at most " + std::to_string(std::numeric_limits<int64_t>::max()) +
+               ", but is set to `" + value + "`";
       return "size `" + name + "` is a number from 1 on, but is set to `" + value + "`";
+    }
     binding.sizes[name] = number;
     binding.sizeOrigin[name] = "--size";
   }

@@ -1,16 +1,21 @@
 /// Measures how long a model takes to become flow: in this process, where only the compiler is measured, and as the
-/// whole `hector compile` that a user waits for. Fails if IR does not verify or a median exceeds the limit.
+/// whole `hector compile` that a user waits for; and how long passes take on models of many layers, with their gradients.
+/// Fails if IR does not verify or a time exceeds its limit.
 ///
 ///   compile-bench --hector PROGRAM MODEL...
 
 #include "bench/Measure.h"
+#include "bench/compile/DeepModels.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
+#include "runtime/base/Program.h"
 #include "tools/hector/Model.h"
 
 #include <llvm/Support/raw_ostream.h>
 #include <mlir/IR/Verifier.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -20,6 +25,7 @@ using namespace hector::bench;
 namespace {
 
 constexpr int kRuns = 21;
+constexpr int kDeepRuns = 3;
 constexpr double kLimit = 50;  // milliseconds
 constexpr const char *kSize = "16";
 
@@ -29,6 +35,23 @@ std::vector<std::string> sizesOf(const Model &model) {
   for (const language::SizeDecl &size : model.signature.sizes)
     sizes.push_back(size.name + "=" + (size.name == "heads" ? "1" : kSize));
   return sizes;
+}
+
+/// Measures `hector compile --grad` of a deep model, passes and all, and prints its line; whether it is quick enough.
+bool measureDeep(const std::string &hector, const DeepModel &deep) {
+  std::string path = (std::filesystem::temp_directory_path() / ("hector-deep-" + std::to_string(getpid()))).string();
+  std::ofstream(path) << deep.text;
+  std::vector<std::string> words = {hector,   "compile", path,      "--size", "d=" + std::string(kSize),
+                                    "--grad", "--emit",  "flow-opt"};
+  double time = median(kDeepRuns, [&] { return runProgram(words); });
+  std::filesystem::remove(path);
+  if (time < 0) {
+    std::fprintf(stderr, "%s: `hector compile` fails\n", deep.name.c_str());
+    return false;
+  }
+  bool fine = time <= deep.limit;
+  std::printf("%-36s %29.0f %9.0f  %s\n", deep.name.c_str(), time, deep.limit, fine ? "ok" : "TOO SLOW");
+  return fine;
 }
 
 /// From the file to verified, printed flow. Returns the number of flow ops, or what is wrong.
@@ -83,9 +106,7 @@ bool measure(const std::string &hector, const std::string &path) {
   return fine;
 }
 
-}  // namespace
-
-int main(int argc, char **argv) {
+int benchMain(int argc, char **argv) {
   if (argc < 4 || std::string(argv[1]) != "--hector") {
     std::fputs("usage: compile-bench --hector PROGRAM MODEL...\n", stderr);
     return 2;
@@ -95,5 +116,15 @@ int main(int argc, char **argv) {
   bool fine = true;
   for (int i = 3; i < argc; ++i)
     fine &= measure(argv[2], argv[i]);
+  std::printf("\nmedians of %d runs; with gradients and the default passes\n", kDeepRuns);
+  std::printf("%-36s %29s %9s\n", "deep model", "program ms", "limit ms");
+  for (const DeepModel &deep : deepModels())
+    fine &= measureDeep(argv[2], deep);
   return fine ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  return runProgram(benchMain, argc, argv);
 }

@@ -9,6 +9,7 @@
 #include "runtime/graph/DerivedForms.h"
 
 #include "runtime/base/Parallel.h"
+#include "runtime/base/Program.h"
 #include "runtime/graph/Synthetic.h"
 
 #include <algorithm>
@@ -282,9 +283,7 @@ bool bench(const NamedGraph &named, int runs) {
   return table.isFine();
 }
 
-}  // namespace
-
-int main(int argc, char **argv) {
+int benchMain(int argc, char **argv) {
   std::vector<const NamedGraph *> graphs;
   int runs = 3;
   for (int i = 1; i < argc; ++i) {
@@ -310,4 +309,10 @@ int main(int argc, char **argv) {
   for (const NamedGraph *graph : graphs)
     isFine = bench(*graph, runs) && isFine;
   return isFine ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  return runProgram(benchMain, argc, argv);
 }

@@ -8,6 +8,8 @@
 
 #include "bench/Measure.h"
 #include "compiler/Analysis/Cost.h"
+#include "runtime/base/Program.h"
+#include "tools/hector/Case.h"
 #include "tools/hector/Model.h"
 
 #include <mlir/Dialect/Func/IR/FuncOps.h>
@@ -130,9 +132,7 @@ bool printCompileTime(const std::string &path, const std::string &name, const Gr
   return fine;
 }
 
-}  // namespace
-
-int main(int argc, char **argv) {
+int benchMain(int argc, char **argv) {
   std::map<std::string, std::string> options;
   for (int i = 1; i + 1 < argc; i += 2)
     options[argv[i]] = argv[i + 1];
@@ -212,4 +212,10 @@ int main(int argc, char **argv) {
   printTable(rows, "peak memory besides inputs and graph, MB", 1e6, &Plan::peakBytes);
   fine &= printCompileTime((models / "hgt.hec").string(), timed->first, timed->second);
   return fine ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  return runProgram(benchMain, argc, argv);
 }

@@ -130,8 +130,8 @@ Keys::Keys(mlir::func::FuncOp function) {
     keys[argument] = keyOf(mlir::cast<RowsType>(argument.getType()).getDomain());
   for (mlir::Operation &op : function.getBody().front().without_terminator()) {
     Key key;
-    if (mlir::isa<DropoutOp, IsRowOp>(op)) {
-      // Depends on which row it is, however equal the rows that it reads.
+    if (dependsOnRow(&op)) {
+      // Tells rows apart by itself, however equal the rows that it reads.
       key = keyOf(mlir::cast<RowsType>(op.getResult(0).getType()).getDomain());
     } else if (auto dense = mlir::dyn_cast<DenseOp>(op)) {
       for (unsigned i = 0; i < op.getNumOperands(); ++i)

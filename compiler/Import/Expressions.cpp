@@ -1,6 +1,7 @@
 /// Expressions: names, attributes, subscripts, operators; and the building of dense ops.
 
 #include "compiler/Import/Importer.h"
+#include "compiler/Import/Work.h"
 
 #include <llvm/ADT/StringExtras.h>
 
@@ -21,10 +22,30 @@ std::string formatRowShape(llvm::ArrayRef<int64_t> shape) {
   return text + "]";
 }
 
+/// Whether an unrolled loop is certain to go beyond the limit, before any of it is built; that is then an error.
+bool Importer::isTooMuchWork(const ForStmt &loop, int64_t rounds) {
+  LeastWork least(functions, [&](const std::string &name) -> std::optional<int64_t> {
+    Item item = Poison{};
+    if (Slot *slot = findLocal(name))
+      item = slot->item;
+    else if (auto size = binding.sizes.find(name); size != binding.sizes.end())
+      item = Number::of(size->second);
+    else if (auto attribute = binding.attributes.find(name); attribute != binding.attributes.end())
+      if (const int64_t *integer = std::get_if<int64_t>(&attribute->second))
+        item = Number::of(*integer);
+    const Number *number = tryGet<Number>(item);
+    return number && number->isInteger ? std::optional(number->integer) : std::nullopt;
+  });
+  if (work > kMaxWork || least.of(loop.body, rounds, kMaxWork) <= kMaxWork - work)
+    return work > kMaxWork;
+  work = kMaxWork + 1;
+  error(loop.iterator->place, "the model unrolls to more than " + std::to_string(kMaxWork) + " expressions");
+  return true;
+}
+
 Item Importer::evaluate(const Expr &expr) {
   // Inlined functions could nest deeper than the parser's own limit, and unrolled loops multiply.
   constexpr int kMaxDepth = 2000;
-  constexpr int64_t kMaxWork = 4'000'000;
   if (++work > kMaxWork) {
     if (work == kMaxWork + 1)
       error(expr.place, "the model unrolls to more than " + std::to_string(kMaxWork) + " expressions");

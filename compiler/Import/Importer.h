@@ -104,6 +104,7 @@ private:
 
   // Expressions.cpp
   Item evaluate(const Expr &expr);
+  bool isTooMuchWork(const language::ForStmt &loop, int64_t rounds);
   Item evaluateName(const language::NameExpr &expr);
   Item evaluateAttribute(const language::AttributeExpr &expr);
   Item evaluateSubscript(const language::SubscriptExpr &expr);
@@ -197,7 +198,8 @@ private:
   int writes = 0;                    // of tables, so far
   int64_t streams = 0;               // of dropouts, so far
   int depth = 0;
-  int64_t work = 0;
+  int64_t work = 0;  // expressions evaluated so far
+  static constexpr int64_t kMaxWork = 4'000'000;
 };
 
 /// "node", "edge", "edge type", …: a domain as users call it.

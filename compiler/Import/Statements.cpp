@@ -428,10 +428,12 @@ void Importer::runFor(const ForStmt &statement) {
     return giveUp(statement.body);
   }
   if (iteration->isRange) {
+    if (isTooMuchWork(statement, static_cast<int64_t>(iteration->numbers.size())))
+      return giveUp(statement.body);
     for (int64_t k : iteration->numbers) {
       bindLocal(statement.variable, Number::of(k), statement.variablePlace);
       runBlock(statement.body);
-      if (scopes.back().hasReturned || diagnostics.size() > Diagnostics::kMaxShown)
+      if (scopes.back().hasReturned || diagnostics.size() > Diagnostics::kMaxShown || work > kMaxWork)
         return;
     }
     return;

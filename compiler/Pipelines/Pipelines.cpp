@@ -1,11 +1,10 @@
 #include "compiler/Pipelines/Pipelines.h"
 
-#include "compiler/Analysis/Cost.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
+#include "compiler/Pipelines/Search.h"
 #include "language/Diagnostics.h"
 
 #include <llvm/ADT/StringExtras.h>
-#include <mlir/IR/Diagnostics.h>
 #include <mlir/Transforms/Passes.h>
 
 namespace hector {
@@ -13,17 +12,6 @@ namespace hector {
 namespace {
 
 using llvm::StringRef;
-
-/// How `default` runs a pass. Lists of names run it with these defaults.
-struct Mode {
-  bool eager = false;            // linear-reorder: also products that other ops read
-  std::vector<int64_t> skipped;  // aggregate-first: sums to leave alone
-};
-
-struct NamedPass {
-  StringRef name;
-  void (*add)(mlir::OpPassManager &manager, const Mode &mode);
-};
 
 /// Every pass that `--passes` knows.
 const NamedPass kPasses[] = {
@@ -63,35 +51,41 @@ const std::pair<StringRef, StringRef> kLists[] = {
     {"R", "simplify,linear-reorder,simplify"},
 };
 
-/// A way to run passes on a function: some before its gradients are derived, some on the whole, some at the end.
-struct Plan {
-  std::string name;
+/// A plan as it is written down: what runs before the gradients are derived, then on the whole, then at the end.
+struct NamedPlan {
+  StringRef name;
   std::string before;
   std::string after;
-  std::string end;
-  Mode mode = {};  // of those before
+  bool eager = false;  // of the reordering before
+
+  bool sumsFirst() const { return StringRef(before).contains("aggregate-first"); }
 };
 
 /// The plans that `default` chooses from. A product that several ops read may be computed once, at the pairs. Or
 /// weights are multiplied with weights first, or rows are summed first, and no op needs the product. Which is better
 /// depends on how many pairs the graph has on each side, and the best plan for results may be worse for their
-/// gradients. So whole plans are compared, with their gradients.
+/// gradients. So whole plans are compared, with their gradients. The last are C, R and both, which are
+/// best if rows are so narrow that what other plans add costs more than what they save.
 const std::string kStart = "simplify,stabilise-softmax,simplify";
 const std::string kGradients = "simplify,compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify";
-const Plan kPlans[] = {
-    {"compact", kStart + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify", kGradients,
-     "recompute"},
+const std::string kEnd = "recompute";
+const NamedPlan kPlans[] = {
+    {"compact", kStart + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify", kGradients},
     {"weights first", kStart + ",linear-reorder,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
-     "recompute", Mode{.eager = true, .skipped = {}}},
-    {"sums first", kStart + ",aggregate-first,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
-     "recompute"},
+     /*eager=*/true},
+    {"sums first", kStart + ",aggregate-first,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients},
     {"weights and sums first",
      kStart + ",linear-reorder,aggregate-first,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
-     "recompute", Mode{.eager = true, .skipped = {}}},
+     /*eager=*/true},
     {"sums first without compaction", kStart + ",aggregate-first,linear-reorder,simplify",
-     "simplify,linear-reorder,aggregate-first,simplify", "recompute"},
-    {"as written", kStart, "simplify", "recompute"},
+     "simplify,linear-reorder,aggregate-first,simplify"},
+    {"as written", kStart, "simplify"},
+    {"compaction alone", kStart + ",compact-rows,simplify", "simplify,compact-rows,simplify"},
+    {"reordering alone", kStart + ",linear-reorder,simplify", "simplify,linear-reorder,simplify"},
+    {"compaction and reordering", kStart + ",compact-rows,simplify,linear-reorder,simplify",
+     "simplify,compact-rows,simplify,linear-reorder,simplify"},
 };
+constexpr StringRef kButForSum = " but for sum ";
 
 /// A pass list as a user writes it: the passes, or what is wrong with it.
 struct PassList {
@@ -123,7 +117,8 @@ PassList readList(StringRef text) {
       list.wrong = "`" + name.str() + "` stands alone in --passes, but is given in the list `" + text.str() + "`";
       return list;
     }
-    std::vector<std::string_view> known = {"none", "default"};
+    std::vector<std::string_view> known = planNames();
+    known.insert(known.end(), {"none", "default"});
     std::string all;
     for (const NamedPass &candidate : kPasses) {
       known.push_back(std::string_view(candidate.name));
@@ -138,110 +133,115 @@ PassList readList(StringRef text) {
   return list;
 }
 
-/// Adds the passes of a list that is known to be valid, except those that are switched off.
-void addPasses(mlir::PassManager &manager, StringRef text, const Mode &mode, llvm::ArrayRef<const NamedPass *> off) {
+/// The passes that a list ends in, as in `default,-compact-rows`: those to leave out, or what is wrong.
+PassList readLeftOut(StringRef head, StringRef text) {
+  PassList off;
+  StringRef rest = text.drop_front(head.size());
+  llvm::SmallVector<StringRef> names;
+  if (rest.consume_front(","))
+    rest.split(names, ',');
+  for (StringRef name : names) {
+    if (!name.consume_front("-"))
+      off.wrong = "`" + head.str() + "` stands alone in --passes or is followed by passes to leave out, such as `" +
+                  head.str() + ",-" + kPasses[2].name.str() + "`, but the list is `" + text.str() + "`";
+    else if (name.empty())
+      off.wrong = "a name is missing in the list `" + text.str() + "` of --passes";
+    else if (name == "none" || name == "default")
+      off.wrong = "`" + name.str() + "` is no pass that `" + text.str() + "` could leave out";
+    if (off.wrong)
+      return off;
+    PassList list = readList(name);
+    if (list.wrong)
+      return list;
+    off.passes.insert(off.passes.end(), list.passes.begin(), list.passes.end());
+  }
+  return off;
+}
+
+/// Adds the steps of a list that is known to be right, less those that are switched off.
+void addSteps(std::vector<Step> &steps, StringRef text, const Mode &mode, llvm::ArrayRef<const NamedPass *> off) {
   if (text.empty())
     return;
-  auto &nested = manager.nest<mlir::func::FuncOp>();
-  for (const NamedPass *pass : readList(text).passes)
-    if (!llvm::is_contained(off, pass))
-      pass->add(nested, mode);
-}
-
-/// Adds the passes of a plan except those at its end.
-void addStart(mlir::PassManager &manager, const Plan &plan, bool differentiate, llvm::ArrayRef<const NamedPass *> off) {
-  addPasses(manager, plan.before, plan.mode, off);
-  if (!differentiate)
-    return;
-  manager.addNestedPass<mlir::func::FuncOp>(flow::createDifferentiatePass());
-  addPasses(manager, plan.after, Mode(), off);
-}
-
-void addPlan(mlir::PassManager &manager, const Plan &plan, bool differentiate, llvm::ArrayRef<const NamedPass *> off) {
-  addStart(manager, plan, differentiate, off);
-  addPasses(manager, plan.end, Mode(), off);
-}
-
-/// A plan tried on a copy of the module.
-struct Trial {
-  Plan plan;
-  mlir::OwningOpRef<mlir::ModuleOp> copy;
-  flow::Cost cost;
-};
-
-/// Compares plans. Remarks of trials are dropped; only the chosen plan emits remarks.
-class Chooser {
-public:
-  Chooser(mlir::ModuleOp module, bool differentiate, llvm::ArrayRef<const NamedPass *> off)
-      : module(module), differentiate(differentiate), off(off) {}
-
-  Plan choose(std::vector<PlanCost> &weighed);
-
-private:
-  bool run(Trial &trial, llvm::function_ref<void(mlir::PassManager &)> add);
-  void consider(const Plan &plan, std::vector<Trial> &trials);
-
-  mlir::ModuleOp module;
-  bool differentiate;
-  llvm::ArrayRef<const NamedPass *> off;
-};
-
-/// Runs passes on a trial's copy and counts again.
-bool Chooser::run(Trial &trial, llvm::function_ref<void(mlir::PassManager &)> add) {
-  mlir::PassManager manager(module.getContext());
-  manager.enableVerifier(false);
-  add(manager);
-  mlir::ScopedDiagnosticHandler quiet(module.getContext(), [](mlir::Diagnostic &) { return mlir::success(); });
-  auto functions = trial.copy->getOps<mlir::func::FuncOp>();
-  if (functions.empty() || mlir::failed(manager.run(*trial.copy)))
-    return false;
-  trial.cost = flow::estimate(*functions.begin());
-  return true;
-}
-
-/// Tries a plan except for its end. Different plans often give the same function.
-void Chooser::consider(const Plan &plan, std::vector<Trial> &trials) {
-  Trial trial = {plan, mlir::OwningOpRef<mlir::ModuleOp>(module.clone()), {}};
-  auto isSame = [&](const Trial &other) { return other.cost.price() == trial.cost.price(); };
-  if (run(trial, [&](mlir::PassManager &manager) { addStart(manager, plan, differentiate, off); }) &&
-      llvm::none_of(trials, isSame))
-    trials.push_back(std::move(trial));
-}
-
-Plan Chooser::choose(std::vector<PlanCost> &weighed) {
-  std::vector<Trial> trials;
-  for (const Plan &plan : kPlans)
-    consider(plan, trials);
-  if (trials.empty())
-    return kPlans[0];
-  auto cheaper = [](const Trial &a, const Trial &b) { return a.cost.price() < b.cost.price(); };
-  // For each sum of products, the original form may be better.
-  unsigned numSums = 0, numProducts = 0;
-  module.walk([&](flow::ReduceOp op) {
-    numSums += op.getKind() == flow::ReduceKind::Sum || op.getKind() == flow::ReduceKind::Mean;
-  });
-  module.walk([&](flow::LinearOp) { ++numProducts; });
-  constexpr unsigned kMaxTrials = 8;
-  unsigned numTrials = std::min({numSums, numProducts, kMaxTrials});
-  for (unsigned sum = 0; numTrials > 1 && sum < numTrials; ++sum) {
-    Plan without = llvm::min_element(trials, cheaper)->plan;
-    if (!StringRef(without.before).contains("aggregate-first"))
-      break;
-    without.mode.skipped.push_back(sum);
-    without.name += (without.mode.skipped.size() == 1 ? " but for sum " : " and ") + std::to_string(sum + 1);
-    consider(without, trials);
+  for (const NamedPass *pass : readList(text).passes) {
+    if (llvm::is_contained(off, pass))
+      continue;
+    // Only those that look at the mode have one, so that the others are the same step in every plan.
+    Step step = {pass, {}};
+    if (pass->name == "linear-reorder")
+      step.mode.eager = mode.eager;
+    if (pass->name == "aggregate-first")
+      step.mode.skipped = mode.skipped;
+    steps.push_back(std::move(step));
   }
-  // A plan that costs 1.5 times as much before its end will not become the cheapest.
-  constexpr double kFar = 1.5;
-  double least = llvm::min_element(trials, cheaper)->cost.price();
-  for (Trial &trial : trials)
-    if (trial.cost.price() <= kFar * least)
-      run(trial, [&](mlir::PassManager &manager) { addPasses(manager, trial.plan.end, Mode(), off); });
-  auto best = llvm::min_element(trials, cheaper);
-  for (const Trial &trial : trials)
-    weighed.push_back({trial.plan.name, trial.cost.operations, trial.cost.bytes, trial.cost.peakBytes,
-                       trial.cost.price(), &trial == &*best});
-  return best->plan;
+}
+
+Plan makePlan(StringRef name, StringRef before, StringRef after, StringRef end, const Mode &mode, bool differentiate,
+              llvm::ArrayRef<const NamedPass *> off) {
+  Plan plan{name.str(), {}, {}, 0};
+  addSteps(plan.start, before, mode, off);
+  plan.numBefore = plan.start.size();
+  if (differentiate) {
+    plan.start.push_back({});
+    addSteps(plan.start, after, Mode(), off);
+  }
+  addSteps(plan.end, end, Mode(), off);
+  return plan;
+}
+
+/// A plan that may leave out sums, counted from 0, and passes; with the name that says so.
+Plan makePlan(const NamedPlan &named, const std::vector<int64_t> &skipped, bool differentiate,
+              llvm::ArrayRef<const NamedPass *> off) {
+  std::string name = named.name.str();
+  for (auto [i, sum] : llvm::enumerate(skipped))
+    name += (i == 0 ? kButForSum.str() : " and ") + std::to_string(sum + 1);
+  for (const NamedPass *pass : off)
+    name += ",-" + pass->name.str();
+  return makePlan(name, named.before, named.after, kEnd, Mode{named.eager, skipped}, differentiate, off);
+}
+
+const NamedPlan *findPlan(StringRef name) {
+  auto *found = llvm::find_if(kPlans, [&](const NamedPlan &plan) { return plan.name == name; });
+  return found == std::end(kPlans) ? nullptr : found;
+}
+
+/// `1 and 3` as 0 and 2; or what is wrong with it in `wrong`.
+std::vector<int64_t> readSums(const NamedPlan &plan, StringRef numbers, std::optional<std::string> &wrong) {
+  std::vector<int64_t> sums;
+  if (!plan.sumsFirst())
+    wrong = "the plan `" + plan.name.str() + "` moves no sums, so --passes cannot leave out any";
+  llvm::SmallVector<StringRef> words;
+  numbers.split(words, " and ");
+  for (StringRef word : words) {
+    int64_t number = 0;
+    if (!wrong && (word.getAsInteger(10, number) || number < 1))
+      wrong = "sums are counted from 1, but --passes has `" + plan.name.str() + kButForSum.str() + numbers.str() +
+              "`; write for example `" + plan.name.str() + kButForSum.str() + "1 and 3`";
+    sums.push_back(number - 1);
+  }
+  return sums;
+}
+
+/// Runs a plan on the module itself.
+PipelineResult runPlan(mlir::ModuleOp module, const Plan &plan, const PipelineOptions &options) {
+  Runner runner(module.getContext(), options, /*verifies=*/true);
+  std::vector<Step> steps = plan.start;
+  steps.insert(steps.end(), plan.end.begin(), plan.end.end());
+  for (const Step &step : steps) {
+    if (!step.mode.skipped.empty())
+      for (auto function : module.getOps<mlir::func::FuncOp>()) {
+        size_t numSums = flow::sumsOfProducts(function.getBody().front()).size();
+        int64_t last = *llvm::max_element(step.mode.skipped) + 1;
+        if (last > static_cast<int64_t>(numSums))
+          return {.wrong = "there is no sum " + std::to_string(last) + " for `" + plan.name +
+                           "` of --passes to leave out; the model has " + std::to_string(numSums) +
+                           (numSums == 1 ? " sum of products" : " sums of products")};
+      }
+    bool isFine = runner.run(module, step);
+    llvm::errs() << runner.takeDumps();
+    if (!isFine)
+      return {.wrong = {}, .hasFailed = true};
+  }
+  return {};
 }
 
 }  // namespace
@@ -255,48 +255,48 @@ std::vector<std::string_view> passNames() {
 
 std::vector<std::string_view> planNames() {
   std::vector<std::string_view> names;
-  for (const Plan &plan : kPlans)
+  for (const NamedPlan &plan : kPlans)
     names.emplace_back(plan.name);
   return names;
 }
 
-std::optional<std::string> buildPipeline(mlir::PassManager &manager, mlir::ModuleOp module, const std::string &text,
-                                         bool differentiate, std::vector<PlanCost> *weighed) {
-  auto [head, tail] = StringRef(text).split(',');
-  if (head == "default") {
-    std::vector<const NamedPass *> off;
-    llvm::SmallVector<StringRef> names;
-    if (head.size() < text.size())
-      tail.split(names, ',');
-    for (StringRef name : names) {
-      if (!name.consume_front("-"))
-        return "`default` stands alone in --passes or is followed by passes to leave out, such as `default,-" +
-               kPasses[2].name.str() + "`, but the list is `" + text + "`";
-      if (name.empty())
-        return "a name is missing in the list `" + text + "` of --passes";
-      if (name == "none" || name == "default")
-        return "`" + name.str() + "` is no pass that `" + text + "` could leave out";
-      PassList list = readList(name);
-      if (list.wrong)
-        return list.wrong;
-      off.insert(off.end(), list.passes.begin(), list.passes.end());
+PipelineResult runPipeline(mlir::ModuleOp module, const std::string &text, const PipelineOptions &options) {
+  StringRef head = StringRef(text).split(',').first;
+  auto [name, numbers] = head.split(kButForSum);
+  const NamedPlan *named = findPlan(name);
+  if (head == "default" || named) {
+    PassList off = readLeftOut(head, text);
+    if (off.wrong)
+      return {.wrong = off.wrong};
+    if (head == "default") {
+      std::vector<Plan> plans;
+      for (const NamedPlan &plan : kPlans)
+        plans.push_back(makePlan(plan, {}, options.differentiate, off.passes));
+      auto leaveOut = [&](const Plan &plan, int64_t sum) {
+        auto [name, numbers] = StringRef(plan.name).split(',').first.split(kButForSum);
+        const NamedPlan *named = findPlan(name);
+        std::optional<std::string> wrong;
+        std::vector<int64_t> skipped;
+        if (!numbers.empty())
+          skipped = readSums(*named, numbers, wrong);
+        skipped.push_back(sum);
+        return makePlan(*named, skipped, options.differentiate, off.passes);
+      };
+      return {.wrong = {}, .hasFailed = !Search(module, options).run(plans, leaveOut)};
     }
-    std::vector<PlanCost> costs;
-    addPlan(manager, Chooser(module, differentiate, off).choose(costs), differentiate, off);
-    if (weighed)
-      *weighed = std::move(costs);
-    return std::nullopt;
+    std::optional<std::string> wrong;
+    std::vector<int64_t> skipped;
+    if (head.size() > name.size())
+      skipped = readSums(*named, numbers, wrong);
+    if (wrong)
+      return {.wrong = wrong};
+    return runPlan(module, makePlan(*named, skipped, options.differentiate, off.passes), options);
   }
-  Plan plan{text, text, text, ""};
-  if (auto *known = llvm::find_if(kPlans, [&](const Plan &known) { return known.name == text; });
-      known != std::end(kPlans))
-    plan = *known;
-  else if (text == "none")
-    plan.before = plan.after = "";
-  else if (PassList list = readList(text); list.wrong)
-    return list.wrong;
-  addPlan(manager, plan, differentiate, {});
-  return std::nullopt;
+  if (text == "none")
+    return runPlan(module, makePlan(text, "", "", "", Mode(), options.differentiate, {}), options);
+  if (PassList list = readList(text); list.wrong)
+    return {.wrong = list.wrong};
+  return runPlan(module, makePlan(text, text, text, "", Mode(), options.differentiate, {}), options);
 }
 
 }  // namespace hector

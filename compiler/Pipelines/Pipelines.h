@@ -2,8 +2,8 @@
 #pragma once
 
 #include <mlir/IR/BuiltinOps.h>
-#include <mlir/Pass/PassManager.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,7 +18,7 @@ std::vector<std::string_view> planNames();
 
 /// A plan that `default` tried for a function, with its numbers on the function's graph.
 struct PlanCost {
-  std::string name;
+  std::string name;  // `--passes` takes it, and gives the same function
   double operations = 0;
   double bytes = 0;
   double peakBytes = 0;
@@ -26,16 +26,29 @@ struct PlanCost {
   bool isTaken = false;
 };
 
-/// Adds the passes of `text` to `manager`, which is to run on `module`:
+struct PipelineOptions {
+  bool differentiate = false;  // derive the gradients of all inputs
+  bool remarks = false;        // whether remarks of passes are wanted; errors always are
+  bool dumps = false;          // print the IR after each pass that changed it, on standard error
+  std::function<void(const std::vector<PlanCost> &)> onWeighed;  // told which plans were compared, before any remark
+};
+
+struct PipelineResult {
+  std::optional<std::string> wrong;  // what is wrong with the list of passes
+  bool hasFailed = false;            // a pass failed, and has said why
+};
+
+/// Runs the passes of `text` on `module`:
 ///   none             no pass
 ///   default          the plan with the lowest price for this function and its `flow.graph`
-///   default,-NAME    the same without a pass
 ///   PLAN             one of those plans, whatever its price
+///   PLAN but for sum 2 and 5     the same, but leaves those sums where they are
+///   default,-NAME    the same without a pass; also after a plan
 ///   C, R, C,R        the paper's compaction and reordering
 ///   NAME,NAME        the named passes in their order
 /// With `differentiate`, gradients of all inputs are derived after them, and the same passes run again on the whole.
-/// Returns what is wrong with the text, or nothing. `weighed` receives the plans that were compared.
-std::optional<std::string> buildPipeline(mlir::PassManager &manager, mlir::ModuleOp module, const std::string &text,
-                                         bool differentiate, std::vector<PlanCost> *weighed = nullptr);
+/// Functions stay where they are; their bodies and attributes change. Of the plans that `default` tries, only the chosen
+/// one emits remarks.
+PipelineResult runPipeline(mlir::ModuleOp module, const std::string &text, const PipelineOptions &options = {});
 
 }  // namespace hector

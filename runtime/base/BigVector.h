@@ -1,6 +1,8 @@
 /// Large arrays that are not cleared when they are made.
 #pragma once
 
+#include "runtime/base/Memory.h"
+
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -33,7 +35,7 @@ template <class T> struct BigAllocator {
       memory = std::malloc(bytes);
     }
     if (!memory && bytes)
-      throw std::bad_alloc();
+      throwOutOfMemory(bytes);
     return static_cast<T *>(memory);
   }
   void deallocate(T *memory, size_t) { std::free(memory); }

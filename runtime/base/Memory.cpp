@@ -38,6 +38,10 @@ Status requireMemory(const std::string &what, int64_t bytes) {
                         " of memory are available");
 }
 
+void throwOutOfMemory(size_t bytes) {
+  throw OutOfMemory(bytes);
+}
+
 std::string formatBytes(int64_t bytes) {
   if (bytes < 1024)
     return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");

@@ -3,7 +3,9 @@
 
 #include "runtime/base/Status.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string>
 
 namespace hector {
@@ -14,6 +16,17 @@ int64_t availableMemory();
 
 /// Fails if `bytes` do not fit: "WHAT needs 12.0 GiB; 3.1 GiB of memory are available".
 Status requireMemory(const std::string &what, int64_t bytes);
+
+/// An allocation that failed, with the bytes that it was for.
+class OutOfMemory : public std::bad_alloc {
+public:
+  explicit OutOfMemory(size_t bytes) : size(bytes) {}
+  size_t bytes() const { return size; }
+
+private:
+  size_t size;
+};
+[[noreturn]] void throwOutOfMemory(size_t bytes);
 
 /// "12.0 GiB", "512 bytes".
 std::string formatBytes(int64_t bytes);

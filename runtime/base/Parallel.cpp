@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <sched.h>
 #include <system_error>
 #include <thread>
@@ -37,11 +38,20 @@ struct Loop {
   void (*run)(void *, int64_t);
   void *context;
   std::atomic<int64_t> next = 0;
+  std::mutex mutex = {};
+  std::exception_ptr failure = nullptr;  // of the chunk that failed first, if any
 
   void work() {
     isInLoop = true;
-    for (int64_t chunk = next++; chunk < numChunks; chunk = next++)
-      run(context, chunk);
+    try {
+      for (int64_t chunk = next++; chunk < numChunks; chunk = next++)
+        run(context, chunk);
+    } catch (...) {
+      next = numChunks;
+      std::lock_guard lock(mutex);
+      if (!failure)
+        failure = std::current_exception();
+    }
     isInLoop = false;
   }
 };
@@ -137,8 +147,11 @@ void detail::runChunks(int64_t numChunks, void (*run)(void *, int64_t), void *co
   if (helpers > 0 && !isInLoop) {
     static Pool pool;
     Loop loop{numChunks, run, context};
-    if (pool.tryRun(loop, helpers))
+    if (pool.tryRun(loop, helpers)) {
+      if (loop.failure)
+        std::rethrow_exception(loop.failure);
       return;
+    }
   }
   for (int64_t chunk = 0; chunk < numChunks; ++chunk)
     run(context, chunk);

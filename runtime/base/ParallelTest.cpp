@@ -107,3 +107,17 @@ TEST(ScratchPoolTest, MemoryIsReusedOnceReturned) {
   }
   EXPECT_EQ(&*pool.borrow(), first);
 }
+
+TEST(ParallelTest, AnExceptionReachesTheCaller) {
+  ThreadLimit limit(4);
+  for (int64_t bad : {0, 37, 99})
+    EXPECT_THROW(parallelFor(100, 1,
+                             [&](int64_t begin, int64_t) {
+                               if (begin == bad)
+                                 throw std::bad_alloc();
+                             }),
+                 std::bad_alloc);
+  std::atomic<int64_t> sum = 0;
+  parallelFor(100, 1, [&](int64_t begin, int64_t) { sum += begin; });  // the pool is whole
+  EXPECT_EQ(sum, 4950);
+}

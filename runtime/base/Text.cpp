@@ -40,6 +40,24 @@ size_t validUtf8Prefix(std::string_view text) {
   return i;
 }
 
+void appendUtf8(std::string &out, uint32_t code) {
+  if (code < 0x80) {
+    out += static_cast<char>(code);
+  } else if (code < 0x800) {
+    out += static_cast<char>(0xc0 | code >> 6);
+    out += static_cast<char>(0x80 | (code & 63));
+  } else if (code < 0x10000) {
+    out += static_cast<char>(0xe0 | code >> 12);
+    out += static_cast<char>(0x80 | (code >> 6 & 63));
+    out += static_cast<char>(0x80 | (code & 63));
+  } else {
+    out += static_cast<char>(0xf0 | code >> 18);
+    out += static_cast<char>(0x80 | (code >> 12 & 63));
+    out += static_cast<char>(0x80 | (code >> 6 & 63));
+    out += static_cast<char>(0x80 | (code & 63));
+  }
+}
+
 std::string hexByte(unsigned char byte) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   return {kDigits[byte >> 4], kDigits[byte & 15]};
@@ -53,7 +71,10 @@ std::string inTicks(std::string_view text) {
       return shown + "…`";
     size_t length = utf8Length(text.substr(i));
     auto byte = static_cast<unsigned char>(text[i]);
-    if (length == 0 || byte < 0x20 || byte == 0x7f) {
+    if (byte == '\t') {
+      shown += "\\t";
+      ++i;
+    } else if (length == 0 || byte < 0x20 || byte == 0x7f) {
       shown += "\\x" + hexByte(byte);
       ++i;
     } else {
@@ -62,6 +83,13 @@ std::string inTicks(std::string_view text) {
     }
   }
   return shown + "`";
+}
+
+std::string counted(int64_t count, std::string_view one, std::string_view many) {
+  const std::string number = std::to_string(count) + " ";
+  if (count == 1 || many.empty())
+    return number + std::string(one) + (count == 1 ? "" : "s");
+  return number + std::string(many);
 }
 
 }  // namespace hector

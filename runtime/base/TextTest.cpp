@@ -47,6 +47,17 @@ TEST(TextTest, OddBytesAreShownInHex) {
   EXPECT_EQ(inTicks("a\n\xff\x7f"), "`a\\x0a\\xff\\x7f`");
 }
 
+TEST(TextTest, TabsAreShownAsPeopleWriteThem) {
+  EXPECT_EQ(inTicks("a\tb"), "`a\\tb`");
+}
+
+TEST(TextTest, OneIsNoPlural) {
+  EXPECT_EQ(counted(1, "row"), "1 row");
+  EXPECT_EQ(counted(0, "row"), "0 rows");
+  EXPECT_EQ(counted(2, "entry", "entries"), "2 entries");
+  EXPECT_EQ(counted(1, "entry", "entries"), "1 entry");
+}
+
 TEST(TextTest, LongNamesAreShortenedBetweenCharacters) {
   EXPECT_EQ(inTicks(std::string(79, 'n') + "→→"), "`" + std::string(79, 'n') + "→…`");
 }

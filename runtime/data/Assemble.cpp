@@ -1,9 +1,17 @@
 #include "runtime/data/Assemble.h"
 
+#include "runtime/base/Memory.h"
+#include "runtime/base/Text.h"
+
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <bit>
 #include <limits>
+#include <new>
 #include <numeric>
+#include <set>
+#include <system_error>
 #include <thread>
 
 namespace hector {
@@ -76,25 +84,55 @@ template <class Index> std::vector<uint8_t> markRepeated(const RawGraph &raw, in
     }
     flush();
   };
+  // An exception that left a thread would end the process.
+  std::atomic<bool> noMemory = false;
+  auto guarded = [&](uint64_t part) {
+    try {
+      run(part);
+    } catch (const std::bad_alloc &) {
+      noMemory = true;
+    }
+  };
   std::vector<std::thread> workers;
-  for (uint64_t part = 1; part < parts; ++part)
-    workers.emplace_back(run, part);
-  run(0);
+  workers.reserve(parts);
+  for (uint64_t part = 1; part < parts; ++part) {
+    try {
+      workers.emplace_back(guarded, part);
+    } catch (const std::system_error &) {
+      guarded(part);  // there are no more threads to be had
+    }
+  }
+  guarded(0);
   for (std::thread &worker : workers)
     worker.join();
+  if (noMemory)
+    throw std::bad_alloc();
   return repeated;
 }
 
-/// The number of each relation that another one turns round; relations that were added come after all others.
-void addInverses(std::vector<EdgeType> &types) {
+/// The number of each relation that another one turns round; relations that were added come after all others. Fails
+/// where the name that one would get is taken: two relations of one name could not be told apart.
+Status addInverses(std::vector<EdgeType> &types) {
   const size_t own = types.size();
   std::vector<bool> has(own);
   for (size_t r = 0; r < own; ++r)
     if (types[r].inverseOf >= 0)
       has[r] = has[static_cast<size_t>(types[r].inverseOf)] = true;
+  types.reserve(own * 2);  // `taken` holds views into it
+  std::set<std::array<std::string_view, 3>> taken;
   for (size_t r = 0; r < own; ++r)
-    if (!has[r])
-      types.push_back({"rev-" + types[r].name, types[r].dst, types[r].src, static_cast<int64_t>(r)});
+    taken.insert({types[r].name, types[r].src, types[r].dst});
+  for (size_t r = 0; r < own; ++r) {
+    if (has[r])
+      continue;
+    EdgeType inverse{"rev-" + types[r].name, types[r].dst, types[r].src, static_cast<int64_t>(r)};
+    if (taken.contains({inverse.name, inverse.src, inverse.dst}))
+      return Status::invalid("the inverse of the relation " + inTicks(types[r].name) + " would be called " +
+                             inTicks(inverse.name) + ", but the input has a relation " + inTicks(inverse.name) +
+                             " already; give --no-inverses where the input has its inverses, or rename one of the two");
+    types.push_back(std::move(inverse));
+  }
+  return Status::ok();
 }
 
 template <class Id> struct Edges {
@@ -210,7 +248,8 @@ Result<GraphContents> assemble(RawGraph raw, const AssembleOptions &options, con
     return stoppedStatus();
   out.edgeTypes = raw.edgeTypes;
   if (options.inverses)
-    addInverses(out.edgeTypes);
+    if (Status status = addInverses(out.edgeTypes); !status.isOk())
+      return status;
   if (numNew <= std::numeric_limits<int32_t>::max())
     fillEdges<int32_t>(raw, repeated, newId, out.edgeTypes, out);
   else
@@ -293,12 +332,38 @@ Result<GraphContents> assemble(RawGraph raw, const AssembleOptions &options, con
     for (const Label &label : raw.labels) {
       if (idOf(label.node) == UINT32_MAX)
         continue;  // isolated, and left out
+      if (!raw.multiLabel)
+        labels.push_back(label.label);
+      else if (!nodes.empty() && nodes.back() == idOf(label.node))
+        continue;
       nodes.push_back(idOf(label.node));
-      labels.push_back(label.label);
       splits[static_cast<size_t>(label.split)].push_back(idOf(label.node));
     }
+    const auto numLabelled = static_cast<int64_t>(nodes.size());
+    if (raw.multiLabel) {
+      const auto numClasses = static_cast<int64_t>(raw.labelNames.size());
+      const std::string what = "the table of " + std::to_string(numLabelled) + " labelled nodes by " +
+                               std::to_string(numClasses) + " classes";
+      constexpr int64_t kMaxCells = int64_t{1} << 40;
+      const int64_t cells =
+          numClasses > 0 && numLabelled > kMaxCells / numClasses ? kMaxCells : numLabelled * numClasses;
+      if (Status status = requireMemory(what, cells * static_cast<int64_t>(sizeof(float))); !status.isOk())
+        return status;
+      std::vector<float> matrix(static_cast<size_t>(cells));
+      int64_t row = 0;
+      for (const Label &label : raw.labels) {
+        if (idOf(label.node) == UINT32_MAX)
+          continue;
+        while (nodes[static_cast<size_t>(row)] != idOf(label.node))
+          ++row;
+        if (label.label >= 0)
+          matrix[static_cast<size_t>(row * numClasses + label.label)] = 1;
+      }
+      out.tensors.tensors["label"] = own(DType::F32, {numLabelled, numClasses}, std::move(matrix));
+    } else {
+      out.tensors.tensors["label"] = ownList(DType::I64, std::move(labels));
+    }
     out.tensors.tensors["label.node"] = ownList(DType::I64, std::move(nodes));
-    out.tensors.tensors["label"] = ownList(DType::I64, std::move(labels));
     constexpr std::string_view kNames[] = {"", "split.train", "split.valid", "split.test"};
     for (size_t s = 1; s < 4; ++s)
       if (!splits[s].empty())

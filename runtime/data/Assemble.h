@@ -17,9 +17,10 @@ struct TypeFeatures {
 
 enum class Split : uint8_t { None, Train, Valid, Test };
 
+/// One class of a node.
 struct Label {
   uint32_t node = 0;
-  int64_t label = 0;
+  int64_t label = 0;  // where nodes may have several: -1 for a node that is known to be of none
   Split split = Split::None;
 };
 
@@ -33,7 +34,8 @@ struct RawGraph {
   std::vector<uint8_t> edgeSplit;                         // empty, or one an edge: 0 train, 1 valid, 2 test
   std::function<std::string_view(uint32_t node)> nameOf;  // null: nodes have no names
   std::vector<TypeFeatures> features;                     // empty, or one a node type (width 0: none)
-  std::vector<Label> labels;
+  std::vector<Label> labels;                              // one a node, unless `multiLabel`
+  bool multiLabel = false;                                // a node may have several, together and in one split
   std::vector<std::string> labelNames;
   std::string source;
 

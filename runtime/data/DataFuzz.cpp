@@ -1,5 +1,6 @@
 /// Feeds arbitrary bytes to one reader (HECTOR_FUZZ_READER says which), then checks what it lets through.
 #include "runtime/data/Import.h"
+#include "runtime/data/Json.h"
 #include "runtime/data/Npy.h"
 #include "runtime/data/Pickle.h"
 
@@ -53,7 +54,7 @@ template <class F> void importBy(F importer, const std::vector<InputFile> &input
   assembly.dropIsolated = inputs[0].bytes.size() % 3 == 0;
   Result<GraphContents> contents = assemble(std::move(imported->raw), assembly, watch);
   if (contents)
-    require(Graph::fromTensors(contents->tensors, static_cast<int64_t>(contents->edgeTypes.size())).isOk());
+    require(checkGraph(*contents).empty());
 }
 
 [[maybe_unused]] void fuzz_ntriples(std::string_view text) {
@@ -123,9 +124,11 @@ template <class F> void importBy(F importer, const std::vector<InputFile> &input
   for (const InputFile &file : files(text, {"train.tsv", "all.csv"}))
     labels.push_back({file, splitOfName(file.base())});
   RawGraph raw;
+  std::vector<std::string> notes;
   Result<int64_t> unknown = readLabels(
       labels, {.nodeColumn = "", .labelColumn = "", .skipUnknown = true},
-      [](std::string_view name) { return name.size() == 1 ? static_cast<uint32_t>(name[0]) & 127 : UINT32_MAX; }, raw);
+      [](std::string_view name) { return name.size() == 1 ? static_cast<uint32_t>(name[0]) & 127 : UINT32_MAX; }, raw,
+      notes);
   if (!unknown)
     return;
   for (const Label &label : raw.labels)
@@ -144,6 +147,11 @@ template <class F> void importBy(F importer, const std::vector<InputFile> &input
 [[maybe_unused]] void fuzz_npy(std::string_view text) {
   if (Result<Tensor> tensor = parseNpy(std::string(text), "a"))
     require(tensor->toDoubles().size() == static_cast<size_t>(tensor->numElements()));
+}
+
+[[maybe_unused]] void fuzz_json(std::string_view text) {
+  if (Result<JsonValue> json = parseJson(text, "a"))
+    require(json->line >= 1 && json->column >= 1);
 }
 
 [[maybe_unused]] void fuzz_pickle(std::string_view text) {

@@ -1,4 +1,5 @@
 /// Tables, labels, names and patterns: the pieces that importers share.
+#include "runtime/data/Json.h"
 #include "runtime/data/Labels.h"
 #include "runtime/data/Npy.h"
 #include "runtime/data/Pattern.h"
@@ -41,7 +42,8 @@ std::string labelsOf(const std::vector<LabelCase> &cases, LabelOptions options =
   for (const LabelCase &c : cases)
     files.push_back({memoryFile(c.name, c.text), c.split});
   RawGraph raw;
-  Result<int64_t> unknown = readLabels(files, options, findNode, raw);
+  std::vector<std::string> notes;
+  Result<int64_t> unknown = readLabels(files, options, findNode, raw, notes);
   if (!unknown)
     return errorOf(unknown);
   std::string text;
@@ -139,6 +141,40 @@ TEST(TableTest, CountLinesHeadersAndNumbersAreSeen) {
   EXPECT_FALSE(format->header);
 }
 
+TEST(TableTest, NumbersDoNotMakeAHeader) {
+  for (const char *first : {"5 6.0", "5 -6", "a 5", "x +1", "1e999 y"}) {
+    Result<TableFormat> format = sniffTable(memoryFile("a", std::string(first) + "\n1 2\n3 4\n"));
+    ASSERT_TRUE(format);
+    EXPECT_FALSE(format->header) << first;
+    EXPECT_FALSE(format->allNumbers) << first;
+    EXPECT_EQ(format->skipLines, 0) << first;
+  }
+}
+
+TEST(TableTest, EmptyFieldsDoNotMakeAHeader) {
+  for (const char *first : {",", "a,", ",b"}) {
+    Result<TableFormat> format = sniffTable(memoryFile("a", std::string(first) + "\n1,2\n3,4\n"));
+    ASSERT_TRUE(format);
+    EXPECT_FALSE(format->header) << first;
+  }
+}
+
+TEST(TableTest, HeadersAreQuotedAndCountedFromTheirLine) {
+  Result<TableFormat> format = sniffTable(memoryFile("a", "\n\nfrom\tto\n1\t2\n"));
+  ASSERT_TRUE(format);
+  EXPECT_EQ(format->notes, Texts{"a:3: `from\\tto` was taken as a header, not as a row"});
+  EXPECT_EQ(format->skipLines, 3);
+}
+
+TEST(TableTest, NumbersReadAsNamesAreNoted) {
+  Result<TableFormat> format = sniffTable(memoryFile("a", "5 6.0\n1 2\n3 4\n"));
+  ASSERT_TRUE(format);
+  EXPECT_EQ(format->notes, Texts{"a:1: `6.0` is not a whole number from 0, so all fields were read as names"});
+  format = sniffTable(memoryFile("a", "ann bob\nbob 7\n"));
+  ASSERT_TRUE(format);
+  EXPECT_EQ(format->notes, Texts{});
+}
+
 TEST(TableError, WhatIsNoTable) {
   EXPECT_EQ(errorOf(sniffTable(memoryFile("a", "\n\n"))), "a: has no rows; expected a table in text");
   EXPECT_EQ(errorOf(sniffTable(memoryFile("a", std::string("x\0y\n", 4)))),
@@ -162,6 +198,27 @@ TEST(LabelsTest, ColumnsMayBeNamed) {
 
 TEST(LabelsTest, TablesNeedNoHeader) {
   EXPECT_EQ(labelsOf({{"a.csv", "n3,5\nn4,0\n"}}), "3:5:0 4:0:0 unknown 0");
+}
+
+TEST(LabelsTest, FirstLinesWithANumberAreNoHeaders) {
+  EXPECT_EQ(labelsOf({{"a.csv", "m7,1\nn4,0\n"}}),
+            "a.csv:1: the label is for `m7`, which is no node of the graph; --skip-unknown-labels leaves such labels "
+            "out");
+}
+
+TEST(LabelsTest, EmptyLabelsAreNoHeaders) {
+  EXPECT_EQ(labelsOf({{"a.csv", "m7,\nn4,0\n"}}),
+            "a.csv:1: the label is for `m7`, which is no node of the graph; --skip-unknown-labels leaves such labels "
+            "out");
+}
+
+TEST(LabelsTest, HeadersAreNoted) {
+  RawGraph raw;
+  std::vector<std::string> notes;
+  Result<int64_t> unknown = readLabels({{memoryFile("a.csv", ",node,label\n0,n1,x\n")}}, {}, findNode, raw, notes);
+  ASSERT_TRUE(unknown) << errorOf(unknown);
+  EXPECT_EQ(raw.labels.size(), 1u);
+  EXPECT_EQ(notes, Texts{"a.csv:1: `,node,label` was taken as a header, not as a row"});
 }
 
 TEST(LabelsTest, WholeNumbersAreLabelsAsTheyAre) {
@@ -238,6 +295,49 @@ TEST(NpyError, Words) {
             "a.npy: is in Fortran order; save it with numpy.ascontiguousarray first");
   EXPECT_EQ(errorOf(parseNpy(npy("{}", ""), "a.npy")),
             "a.npy: its header is `{}`; expected `descr`, `fortran_order` and `shape`");
+}
+
+// JSON.
+
+TEST(JsonTest, ValuesKnowWhereTheyStand) {
+  Result<JsonValue> json = parseJson("{\"ä\": [1, {\"b\":\n -2.5e3}],\n  \"c\": \"x\\u00e4\\ud83d\\ude00\\n\"}", "a");
+  ASSERT_TRUE(json) << errorOf(json);
+  const JsonValue &b = *json->find("ä")->items.at(1).find("b");
+  EXPECT_EQ(b.text, "-2.5e3");
+  EXPECT_EQ(b.line, 2);
+  EXPECT_EQ(b.column, 2);
+  EXPECT_EQ(json->find("ä")->items.at(0).column, 8);
+  EXPECT_EQ(json->find("c")->text, "xä😀\n");
+  EXPECT_EQ(json->find("d"), nullptr);
+}
+
+TEST(JsonTest, NumbersThatPythonWritesAreRead) {
+  for (const char *text : {"[NaN]", "[Infinity]", "[-Infinity]"}) {
+    Result<JsonValue> json = parseJson(text, "a");
+    ASSERT_TRUE(json) << errorOf(json);
+    EXPECT_EQ(json->items.at(0).kind, JsonValue::Kind::NotANumber) << text;
+  }
+}
+
+TEST(JsonError, EveryMessageHasItsPlace) {
+  auto message = [](const std::string &text) { return errorOf(parseJson(text, "a")); };
+  const std::string value = "expected a value: a text in double quotes, a number, `{`, `[`, `true`, `false` or `null`";
+  EXPECT_EQ(message(""), "a:1:1: the file ends; " + value);
+  EXPECT_EQ(message("{\"a\":\n  nan}"), "a:2:3: found `nan`; " + value);
+  EXPECT_EQ(message("[01]"), "a:1:2: found `01`; " + value);
+  EXPECT_EQ(message("[1,]"), "a:1:4: found `]`; " + value);
+  EXPECT_EQ(message("[NaNs]"), "a:1:2: found `NaNs`; " + value);
+  EXPECT_EQ(message("{a: 1}"), "a:1:2: found `a`; expected a name in double quotes");
+  EXPECT_EQ(message("{\"a\" 1}"), "a:1:6: found `1`; expected `:` after the name `a`");
+  EXPECT_EQ(message("{\"ä\": 1 2}"), "a:1:9: found `2`; expected `,` or `}`");
+  EXPECT_EQ(message("[1\n\n2]"), "a:3:1: found `2`; expected `,` or `]`");
+  EXPECT_EQ(message("{} {}"), "a:1:4: found `{`; expected the end, after the first value");
+  EXPECT_EQ(message("[\"a\n\"]"), "a:1:2: the text has no end; expected a closing `\"` in its line");
+  EXPECT_EQ(message("[\"\\q\"]"),
+            "a:1:4: found `q`; expected one of the escapes \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX");
+  EXPECT_EQ(message("[\"\\ud800x\"]"), "a:1:3: found half of a surrogate pair; expected both halves");
+  EXPECT_EQ(message("[\n\"\xff\"]"), "a:2:2: the byte 0xff is not UTF-8; expected UTF-8");
+  EXPECT_EQ(message(std::string(1000, '[')), "a:1:202: values are nested more than 200 deep; expected fewer");
 }
 
 TEST(PickleTest, DictionariesOfLists) {

@@ -1,17 +1,16 @@
 /// Folders of the heterogeneous graph benchmark: node.dat, link.dat, label.dat, label.dat.test, info.dat.
 #include "runtime/base/Text.h"
 #include "runtime/data/Import.h"
+#include "runtime/data/Json.h"
 #include "runtime/data/Table.h"
 
-#include <nlohmann/json.hpp>
-
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 
 namespace hector {
 
 namespace {
-
-using Json = nlohmann::json;
 
 const InputFile *findFile(const std::vector<InputFile> &files, std::string_view base) {
   for (const InputFile &file : files)
@@ -61,21 +60,66 @@ Status forEachRow(const InputFile &file, const Watch &watch,
   }
 }
 
-/// What info.dat calls an entry of `section` under `key`; empty where it says nothing.
-std::string infoText(const Json &info, const char *file, const char *section, const std::string &key,
-                     const char *field = nullptr) {
-  const Json *at = &info;
-  for (const std::string &step : {std::string(file), std::string(section), key}) {
-    if (!at->is_object() || !at->contains(step))
-      return "";
-    at = &(*at)[step];
+/// info.dat, which gives names to the numbers in the other files.
+struct Info {
+  std::string name;  // of the file
+  JsonValue root;
+
+  /// The value under a path; null where there is none, or one that is no text and no number.
+  const JsonValue *find(std::initializer_list<std::string_view> path) const {
+    const JsonValue *at = &root;
+    for (std::string_view step : path)
+      if (at = at->find(step); !at)
+        return nullptr;
+    return at->kind == JsonValue::Kind::Text || at->kind == JsonValue::Kind::Number ? at : nullptr;
   }
-  if (field) {
-    if (!at->is_object() || !at->contains(field))
-      return "";
-    at = &(*at)[field];
+  /// What it says under a path; empty where it says nothing.
+  std::string text(std::initializer_list<std::string_view> path) const {
+    const JsonValue *value = find(path);
+    return value ? value->text : "";
   }
-  return at->is_string() ? at->get<std::string>() : at->is_number_integer() ? at->dump() : "";
+  std::string placeOf(const JsonValue &value) const {
+    return name + ":" + std::to_string(value.line) + ":" + std::to_string(value.column);
+  }
+};
+
+Result<Info> readInfo(const std::vector<InputFile> &files) {
+  constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
+  Info info;
+  const InputFile *file = findFile(files, "info.dat");
+  if (!file)
+    return info;
+  info.name = file->name;
+  Result<std::string> text = readWhole(*file, kMaxBytes);
+  if (!text)
+    return text.status();
+  Result<JsonValue> root = parseJson(*text, file->name);
+  if (!root)
+    return root.status();
+  if (root->kind != JsonValue::Kind::Object)
+    return Status::invalid(info.placeOf(*root) + ": found " + std::string(root->kindName()) +
+                           "; expected an object with the names of node and link types");
+  info.root = std::move(*root);
+  return info;
+}
+
+/// The types that the links of one kind join, as info.dat says.
+struct LinkEnds {
+  struct End {
+    uint64_t type = 0;
+    const JsonValue *from = nullptr;  // null: nothing is said
+  };
+  End source, destination;
+};
+
+LinkEnds linkEnds(const Info &info, uint64_t link) {
+  LinkEnds ends;
+  for (auto [end, name] : {std::pair(&ends.source, "start"), {&ends.destination, "end"}}) {
+    const JsonValue *value = info.find({"link.dat", "link type", std::to_string(link), name});
+    if (std::optional<uint64_t> type = value ? parseId(value->text) : std::nullopt)
+      *end = {*type, value};
+  }
+  return ends;
 }
 
 /// Appends numbers separated by commas. False where one is none.
@@ -137,15 +181,9 @@ Result<Imported> importHgb(const std::vector<InputFile> &files, const ImportCont
   if (!nodeFile || !linkFile)
     return Status::invalid(files[0].name + ": an HGB folder needs node.dat and link.dat; " +
                            (nodeFile ? "link.dat" : "node.dat") + " is missing");
-  Json info;
-  if (const InputFile *file = findFile(files, "info.dat")) {
-    Result<std::string> text = readWhole(*file);
-    if (!text)
-      return text.status();
-    info = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
-    if (!info.is_object())
-      return Status::invalid(file->name + ": is not JSON; expected the names of node and link types");
-  }
+  Result<Info> info = readInfo(files);
+  if (!info)
+    return info.status();
 
   Imported imported;
   RawGraph &raw = imported.raw;
@@ -178,6 +216,12 @@ Result<Imported> importHgb(const std::vector<InputFile> &files, const ImportCont
       if (!parseFeatures(row[3], features.values))
         return Status::invalid(place(*nodeFile, line) + "the features are " + inTicks(row[3]) +
                                "; expected numbers separated by commas");
+      auto odd = std::find_if(features.values.begin() + static_cast<std::ptrdiff_t>(had), features.values.end(),
+                              [](float value) { return !std::isfinite(value); });
+      if (odd != features.values.end())
+        return Status::invalid(place(*nodeFile, line) + "feature " +
+                               std::to_string(odd - features.values.begin() - static_cast<std::ptrdiff_t>(had)) +
+                               " is " + std::to_string(*odd) + "; expected finite numbers");
     }
     const auto width = static_cast<int64_t>(features.values.size() - had);
     if (before == 0)
@@ -190,11 +234,28 @@ Result<Imported> importHgb(const std::vector<InputFile> &files, const ImportCont
   if (!status.isOk())
     return status;
   const size_t numNodes = nameOf.size();
+  if (numNodes == 0)
+    return Status::invalid(nodeFile->name + ": has no rows; expected id, name and type of each node");
+  std::vector<uint64_t> firstOfType = {0};
   for (size_t t = 0; t < raw.countOfType.size(); ++t) {
-    std::string name = infoText(info, "node.dat", "node type", std::to_string(t));
-    raw.nodeTypes.push_back(name.empty() ? "type" + std::to_string(t) : name);
+    firstOfType.push_back(firstOfType.back() + static_cast<uint64_t>(raw.countOfType[t]));
+    const JsonValue *said = info->find({"node.dat", "node type", std::to_string(t)});
+    std::string name = said && !said->text.empty() ? said->text : "type" + std::to_string(t);
+    if (auto other = std::find(raw.nodeTypes.begin(), raw.nodeTypes.end(), name); other != raw.nodeTypes.end())
+      return Status::invalid((said ? info->placeOf(*said) : info->name) + ": node type " + std::to_string(t) +
+                             " is called " + inTicks(name) + ", and so is node type " +
+                             std::to_string(other - raw.nodeTypes.begin()) + "; expected different names");
+    raw.nodeTypes.push_back(std::move(name));
   }
+  auto typeOf = [&](uint64_t node) {
+    return static_cast<uint64_t>(std::upper_bound(firstOfType.begin(), firstOfType.end(), node) - firstOfType.begin() -
+                                 1);
+  };
+  auto nameOfType = [&](uint64_t type) {
+    return type < raw.nodeTypes.size() ? inTicks(raw.nodeTypes[type]) : "type " + std::to_string(type);
+  };
 
+  std::vector<LinkEnds> ends;  // by link type
   bool weighted = false;
   status = forEachRow(*linkFile, context.watch, [&](const std::vector<std::string_view> &row, int64_t line) {
     std::optional<uint64_t> ids[3];
@@ -207,6 +268,16 @@ Result<Imported> importHgb(const std::vector<InputFile> &files, const ImportCont
       if (*ids[i] >= numNodes)
         return Status::invalid(place(*linkFile, line) + "the " + (i == 0 ? "source" : "destination") + " is " +
                                std::to_string(*ids[i]) + "; node.dat has nodes 0 to " + std::to_string(numNodes - 1));
+    while (ends.size() <= *ids[2])
+      ends.push_back(linkEnds(*info, ends.size()));
+    for (int i : {0, 1}) {
+      const LinkEnds::End &end = i == 0 ? ends[*ids[2]].source : ends[*ids[2]].destination;
+      if (uint64_t type = typeOf(*ids[i]); end.from && type != end.type)
+        return Status::invalid(place(*linkFile, line) + "the " + (i == 0 ? "source " : "destination ") +
+                               std::to_string(*ids[i]) + " is of type " + nameOfType(type) + ", but " +
+                               info->placeOf(*end.from) + " says that links of type " + std::to_string(*ids[2]) +
+                               (i == 0 ? " start at " : " end at ") + nameOfType(end.type));
+    }
     weighted |= row.size() > 3 && parseNumber(row[3]) != 1.0;
     raw.src.push_back(static_cast<uint32_t>(*ids[0]));
     raw.dst.push_back(static_cast<uint32_t>(*ids[1]));
@@ -222,63 +293,59 @@ Result<Imported> importHgb(const std::vector<InputFile> &files, const ImportCont
   for (size_t r = 0; r < raw.edgeTypes.size(); ++r) {
     EdgeType &type = raw.edgeTypes[r];
     const std::string key = std::to_string(r);
-    type.name = infoText(info, "link.dat", "link type", key, "meaning");
+    type.name = info->text({"link.dat", "link type", key, "meaning"});
     if (type.name.empty())
       type.name = "link" + key;
-    for (bool atSource : {true, false}) {
-      std::optional<uint64_t> end = parseId(infoText(info, "link.dat", "link type", key, atSource ? "start" : "end"));
-      if (end && *end < raw.nodeTypes.size())
-        (atSource ? type.src : type.dst) = raw.nodeTypes[*end];
-    }
+    for (bool atSource : {true, false})
+      if (const LinkEnds::End &end = atSource ? ends[r].source : ends[r].destination;
+          end.from && end.type < raw.nodeTypes.size())
+        (atSource ? type.src : type.dst) = raw.nodeTypes[end.type];
   }
   pairInverses(raw);
 
-  bool multiple = false;
-  std::vector<int64_t> labelled(numNodes);
+  struct Place {
+    const char *base;
+    int64_t line;
+  };
+  std::vector<Place> labelled(numNodes);  // of a node's label; line 0: none
   for (auto [base, split] : {std::pair("label.dat", Split::Train), {"label.dat.test", Split::Test}}) {
     const InputFile *file = findFile(files, base);
     if (!file)
       continue;
+    std::vector<std::string_view> classes;
     status = forEachRow(*file, context.watch, [&](const std::vector<std::string_view> &row, int64_t line) {
       if (row.size() != 4)
         return Status::invalid(place(*file, line) + "has " + std::to_string(row.size()) +
                                " fields; expected node, name, type and class, separated by tabs");
-      if (row[3].find(',') != std::string_view::npos) {
-        multiple = true;
-        return Status::ok();
-      }
-      std::optional<uint64_t> node = parseId(row[0]), label = parseId(row[3]);
+      std::optional<uint64_t> node = parseId(row[0]);
       if (!node || *node >= numNodes)
         return Status::invalid(place(*file, line) + "the label is for " + inTicks(row[0]) +
                                ", which is no node of node.dat");
-      if (!label || *label >= kMaxTypes)
-        return Status::invalid(place(*file, line) + "the class is " + inTicks(row[3]) + "; expected a number");
-      if (labelled[*node])
-        return Status::invalid(place(*file, line) + "node " + std::to_string(*node) +
-                               " has a label already; expected one label a node");
-      labelled[*node] = line;
-      raw.labels.push_back({static_cast<uint32_t>(*node), static_cast<int64_t>(*label), split});
-      while (raw.labelNames.size() <= *label) {
-        std::string name;
-        if (info.is_object() && info.contains("label.dat") && info["label.dat"].is_object()) {
-          const Json &types = info["label.dat"].value("node type", Json::object());
-          const std::string type(row[2]), number = std::to_string(raw.labelNames.size());
-          if (types.is_object() && types.contains(type) && types[type].is_object() && types[type].contains(number) &&
-              types[type][number].is_string())
-            name = types[type][number].get<std::string>();
+      if (const Place &before = labelled[*node]; before.line > 0)
+        return Status::invalid(place(*file, line) + "node " + std::to_string(*node) + " has a label already, in " +
+                               before.base + ":" + std::to_string(before.line) +
+                               "; expected one row for each node, with several classes "
+                               "separated by commas");
+      labelled[*node] = {base, line};
+      // One class, or several separated by commas.
+      splitRow(row[3], ',', classes);
+      raw.multiLabel |= classes.size() > 1;
+      for (std::string_view text : classes) {
+        std::optional<uint64_t> label = parseId(text);
+        if (!label || *label >= kMaxTypes)
+          return Status::invalid(place(*file, line) + "the class is " + inTicks(text) +
+                                 "; expected a number from 0 to " + std::to_string(kMaxTypes - 1));
+        raw.labels.push_back({static_cast<uint32_t>(*node), static_cast<int64_t>(*label), split});
+        while (raw.labelNames.size() <= *label) {
+          const std::string number = std::to_string(raw.labelNames.size());
+          std::string name = info->text({"label.dat", "node type", row[2], number});
+          raw.labelNames.push_back(name.empty() ? number : name);
         }
-        raw.labelNames.push_back(name.empty() ? std::to_string(raw.labelNames.size()) : name);
       }
       return Status::ok();
     });
     if (!status.isOk())
       return status;
-  }
-  if (multiple) {
-    raw.labels.clear();
-    raw.labelNames.clear();
-    context.report.notes.push_back("nodes have several classes each, which a graph file cannot hold; the labels were "
-                                   "left out");
   }
   auto order = std::make_shared<std::vector<uint32_t>>(std::move(nameOf));
   raw.nameOf = [names, order](uint32_t node) { return (*names)[(*order)[node]]; };

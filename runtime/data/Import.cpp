@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <new>
+#include <stdexcept>
 #include <thread>
 
 namespace hector {
@@ -143,6 +145,7 @@ Result<Imported> importRdfFiles(const std::vector<InputFile> &files, const Impor
   context.report.readSeconds = rdf->readSeconds;
   context.report.bad = rdf->stats.bad;
   context.report.firstBad = rdf->stats.firstBad;
+  context.report.warnings = std::move(rdf->warnings);
   Imported imported;
   imported.raw = std::move(rdf->raw);
   imported.dropRepeatedByDefault = true;
@@ -150,13 +153,7 @@ Result<Imported> importRdfFiles(const std::vector<InputFile> &files, const Impor
   return imported;
 }
 
-}  // namespace
-
-std::span<const Preset> presets() {
-  return kPresets;
-}
-
-Result<GraphContents> importGraph(const ImportOptions &given, const Watch &watch, ImportReport &report) {
+Result<GraphContents> runImport(const ImportOptions &given, const Watch &watch, ImportReport &report) {
   ImportOptions options = given;
   if (Status status = applyPreset(options); !status.isOk())
     return status;
@@ -216,7 +213,7 @@ Result<GraphContents> importGraph(const ImportOptions &given, const Watch &watch
     if (!imported->find)
       return Status::invalid(labels[0].file.name + ": this format has its labels inside; leave out --labels, --train, "
                                                    "--valid and --test");
-    Result<int64_t> unknown = readLabels(labels, options.labels, imported->find, imported->raw);
+    Result<int64_t> unknown = readLabels(labels, options.labels, imported->find, imported->raw, report.notes);
     if (!unknown)
       return unknown.status();
     report.unknownLabels = *unknown;
@@ -229,7 +226,33 @@ Result<GraphContents> importGraph(const ImportOptions &given, const Watch &watch
   assembly.dropIsolated = options.dropIsolated;
   assembly.names = options.names;
   assembly.threads = threads;
-  return assemble(std::move(imported->raw), assembly, watch);
+  const std::string source = imported->raw.source;
+  Result<GraphContents> contents = assemble(std::move(imported->raw), assembly, watch);
+  if (!contents)
+    return std::move(contents).status().during(source);
+  // Importers name the place of what is wrong. This holds for what none of them looks for.
+  if (watch.progress)
+    watch.progress("checking the graph", 0, 0, 0);
+  if (std::vector<std::string> findings = checkGraph(*contents, 1); !findings.empty())
+    return Status::invalid(source + ": makes a graph that is not sound: " + findings.front());
+  return contents;
+}
+
+}  // namespace
+
+std::span<const Preset> presets() {
+  return kPresets;
+}
+
+Result<GraphContents> importGraph(const ImportOptions &options, const Watch &watch, ImportReport &report) {
+  // Inputs may unpack to, or ask for, more than there is.
+  try {
+    return runImport(options, watch, report);
+  } catch (const std::bad_alloc &) {
+    return noMemoryStatus(sourceOf(options));
+  } catch (const std::length_error &) {
+    return noMemoryStatus(sourceOf(options));
+  }
 }
 
 }  // namespace hector

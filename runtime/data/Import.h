@@ -36,9 +36,11 @@ struct ImportReport {
   int64_t bad = 0;
   std::vector<std::string> firstBad;
   int64_t unknownLabels = 0;
-  std::vector<std::string> notes;
+  std::vector<std::string> notes;     // what was decided or left out
+  std::vector<std::string> warnings;  // what is probably not meant
 };
 
+/// What it returns passes `checkGraph`.
 Result<GraphContents> importGraph(const ImportOptions &options, const Watch &watch, ImportReport &report);
 
 /// Sets of rules by name, and what they do in a sentence.

@@ -5,6 +5,8 @@
 #include "runtime/data/TestFiles.h"
 
 #include <cstring>
+#include <limits>
+#include <map>
 #include <set>
 
 using namespace hector;
@@ -212,6 +214,38 @@ TEST(RdfImport, NoTriplesAreAnEmptyGraph) {
   EXPECT_EQ(countsOf(importText("a.nt", "# nothing\n", withRules(NodeRules::Terms))), (Counts{0, 0, 0}));
 }
 
+TEST(RdfImport, FilesWithoutTriplesAreWarnedOf) {
+  Folder folder;
+  folder.write("a.nt", "<s:s> <p:p> <o:o> .\n");
+  folder.write("b.nt.gz", gzipped(""));
+  ImportOptions options = withRules(NodeRules::Terms);
+  options.inputs = {folder.path};
+  ImportReport report;
+  EXPECT_EQ(countsOf(import(options, &report)), (Counts{2, 1, 1}));
+  EXPECT_EQ(report.warnings,
+            Texts{folder.at("b.nt.gz") + ": is empty once unpacked; expected triples: is it complete?"});
+  ImportReport comments;
+  ASSERT_TRUE(importText("a.nt", "# nothing\n", options, &comments));
+  ASSERT_EQ(comments.warnings.size(), 1u);
+  EXPECT_TRUE(comments.warnings[0].ends_with("a.nt: has no triples; the graph is empty"));
+}
+
+TEST(RdfError, EmptyFiles) {
+  EXPECT_EQ(errorOfImport("a.nt.gz", ""), "a.nt.gz: is empty (0 bytes); expected triples: is it complete?");
+  EXPECT_EQ(errorOfImport("a.nt.gz", gzipped("")),
+            "a.nt.gz: is empty once unpacked; expected triples: is it complete?");
+  EXPECT_EQ(errorOfImport("a.nt", "", withRules(NodeRules::Types)),
+            "a.nt: is empty (0 bytes); expected triples: is it complete?");
+}
+
+TEST(RdfError, LiteralsThatNeverEndInTurtle) {
+  if (!haveSerd())
+    GTEST_SKIP() << "libserd-0.so.0 is not installed";
+  const std::string text = "<s:s> <p:p> <o:o> .\n<s:s> <p:p> \"" + std::string(BlockReader::kMaxLine + (1 << 18), 'x');
+  EXPECT_EQ(errorOfImport("a.ttl.gz", gzipped(text)), "a.ttl.gz:2: no triple ends within 256.0 MiB, the most "
+                                                      "supported; is a closing `\"` or `>` missing?");
+}
+
 TEST(RdfError, Words) {
   ImportOptions options;
   options.rdf.rules = NodeRules::Types;
@@ -292,6 +326,79 @@ TEST(TriplesImport, TablesOfTwoColumnsAreLabels) {
   EXPECT_EQ(file->tensors.find("split.train")->intAt(0), 1);
 }
 
+TEST(TriplesImport, FirstRowsWithNumbersAreKept) {
+  ImportOptions options;
+  options.order = "htr";
+  options.inverses = false;
+  ImportReport report;
+  EXPECT_EQ(countsOf(importText("a.txt", "0 1 -1\n0 2 0\n1 2 0\n", options, &report)), (Counts{3, 3, 2}));
+  ASSERT_EQ(report.notes.size(), 1u);
+  EXPECT_TRUE(report.notes[0].ends_with("a.txt:1: `-1` is not a whole number from 0, so all fields were read as names"))
+      << report.notes[0];
+}
+
+TEST(TriplesImport, HeadersOfDictionariesAreNoted) {
+  Folder folder;
+  folder.write("train.txt", "0 1 0\n");
+  folder.write("relation2id.txt", "name\tid\nlikes\t0\n");
+  ImportOptions options;
+  options.inputs = {folder.path};
+  options.order = "htr";
+  ImportReport report;
+  Result<GraphFile> file = import(options, &report);
+  ASSERT_TRUE(file) << errorOf(file);
+  EXPECT_EQ(file->edgeTypes.at(0).name, "likes");
+  EXPECT_EQ(report.notes, Texts{folder.at("relation2id.txt") + ":1: `name\\tid` was taken as a header, not as a row"});
+}
+
+TEST(TriplesImport, WrongOrderIsWarnedOf) {
+  ImportOptions options;
+  options.order = "htr";
+  ImportReport report;
+  ASSERT_TRUE(importText("a.txt", "ann likes bob\nann likes cid\nann likes dan\n", options, &report));
+  ASSERT_EQ(report.warnings.size(), 1u);
+  EXPECT_TRUE(report.warnings[0].ends_with(
+      "a.txt: with --order htr the graph has 3 relations for 2 nodes; the columns look like --order hrt, which reads "
+      "the first row as head `ann`, relation `likes`, tail `bob`"))
+      << report.warnings[0];
+}
+
+TEST(TriplesImport, OrderThatNamesContradictIsWarnedOf) {
+  ImportOptions options;
+  options.order = "rht";
+  ImportReport report;
+  ASSERT_TRUE(importText("a.txt", "ann likes bob\nbob likes cid\ncid knows ann\n", options, &report));
+  ASSERT_EQ(report.warnings.size(), 1u);
+  EXPECT_NE(report.warnings[0].find("the columns look like --order hrt"), std::string::npos) << report.warnings[0];
+}
+
+TEST(TriplesImport, RightOrderIsNotWarnedOf) {
+  ImportOptions options;
+  options.order = "hrt";
+  ImportReport report;
+  // As many relations as nodes.
+  ASSERT_TRUE(importText("a.txt", "ann likes bob\nbob knows ann\n", options, &report));
+  EXPECT_EQ(report.warnings, Texts{});
+}
+
+TEST(TriplesError, NameOfAnInverseThatIsTaken) {
+  ImportOptions options;
+  options.order = "hrt";
+  const std::string text = "a p b\nb rev-p c\n";
+  EXPECT_EQ(errorOfImport("a.txt", text, options),
+            "a.txt: the inverse of the relation `p` would be called `rev-p`, but the input has a relation `rev-p` "
+            "already; give --no-inverses where the input has its inverses, or rename one of the two");
+  options.inverses = false;
+  EXPECT_EQ(countsOf(importText("a.txt", text, options)), (Counts{3, 2, 2}));
+}
+
+TEST(TriplesError, EmptyFieldsInTheFirstRow) {
+  ImportOptions options;
+  options.order = "hrt";
+  EXPECT_EQ(errorOfImport("a.csv", "1,,3\n1,2,3\n4,5,6\n", options),
+            "a.csv:1: found `1,,3`; expected 3 fields separated by commas");
+}
+
 TEST(TriplesError, AmbiguousOrderShowsBothReadings) {
   EXPECT_EQ(errorOfImport("a.txt", "1 2 3\n4 5 6\n"),
             "a.txt: which column holds the relations is not clear: the first has 2 different values, the second 2, the "
@@ -345,7 +452,115 @@ TEST(EdgesImport, NamesAndIds) {
   EXPECT_EQ(edgesOf(*file), (Texts{"a edge b", "b edge c"}));
 }
 
+TEST(EdgesImport, FirstRowsWithNumbersAreKept) {
+  ImportOptions options;
+  options.inverses = false;
+  EXPECT_EQ(countsOf(importText("a.txt", "5 6.0\n1 2\n3 4\n", options)), (Counts{6, 3, 1}));
+}
+
+TEST(EdgesImport, HeadersAreNoted) {
+  ImportOptions options;
+  options.inverses = false;
+  ImportReport report;
+  EXPECT_EQ(countsOf(importText("a.csv", "source,target\n0,1\n1,2\n", options, &report)), (Counts{3, 2, 1}));
+  ASSERT_EQ(report.notes.size(), 1u);
+  EXPECT_TRUE(report.notes[0].ends_with("a.csv:1: `source,target` was taken as a header, not as a row"));
+}
+
 // HGB.
+
+namespace {
+
+/// An HGB folder with two authors (0, 1) and a paper (2) that the first one wrote, but for the files given.
+Result<GraphFile> importHgbFolder(std::map<std::string, std::string> files, std::string *message = nullptr) {
+  Folder folder;
+  files.emplace("node.dat", "0\tann\t0\n1\tbob\t0\n2\tp\t1\n");
+  files.emplace("link.dat", "0\t2\t0\t1.0\n");
+  for (const auto &[name, text] : files)
+    folder.write(name, text);
+  ImportOptions options;
+  options.inputs = {folder.path};
+  Result<GraphFile> file = import(options);
+  if (message) {
+    *message = errorOf(file);
+    for (size_t at; (at = message->find(folder.path + "/")) != std::string::npos;)
+      message->erase(at, folder.path.size() + 1);
+  }
+  return file;
+}
+
+std::string errorOfHgb(std::map<std::string, std::string> files) {
+  std::string message;
+  EXPECT_FALSE(importHgbFolder(std::move(files), &message));
+  return message;
+}
+
+const std::string kHgbInfo = "{\"node.dat\": {\"node type\": {\"0\": \"author\", \"1\": \"paper\"}},\n"
+                             " \"link.dat\": {\"link type\": {\"0\": {\"start\": 0, \"end\": 1, "
+                             "\"meaning\": \"writes\", \"weight\": NaN}}}}\n";
+
+}  // namespace
+
+TEST(HgbImport, InfoAsPythonWritesIt) {
+  Result<GraphFile> file = importHgbFolder({{"info.dat", kHgbInfo}});
+  ASSERT_TRUE(file) << errorOf(file);
+  EXPECT_EQ(file->edgeTypes.at(0), (EdgeType{"writes", "author", "paper"}));
+  file = importHgbFolder({{"info.dat", R"({"node.dat": {"node type": {"0": NaN, "1": -Infinity}}, "x": Infinity})"}});
+  ASSERT_TRUE(file) << errorOf(file);
+  EXPECT_EQ(file->nodeTypes, (Texts{"type0", "type1"}));
+}
+
+TEST(HgbImport, SeveralLabelsAreATableByClass) {
+  const std::string info = R"({"label.dat": {"node type": {"0": {"0": "x", "1": "y", "2": "z"}}}})";
+  Result<GraphFile> file =
+      importHgbFolder({{"label.dat", "1\tbob\t0\t2,0\n"}, {"label.dat.test", "0\tann\t0\t1\n"}, {"info.dat", info}});
+  ASSERT_TRUE(file) << errorOf(file);
+  const Tensor &label = *file->tensors.find("label");
+  EXPECT_EQ(label.shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(label.dtype, DType::F32);
+  EXPECT_EQ(label.toDoubles(), (std::vector<double>{0, 1, 0, 1, 0, 1}));
+  EXPECT_EQ(file->tensors.find("label.node")->toDoubles(), (std::vector<double>{0, 1}));
+  EXPECT_EQ(file->tensors.find("split.train")->toDoubles(), std::vector<double>{1});
+  EXPECT_EQ(file->tensors.find("split.test")->toDoubles(), std::vector<double>{0});
+  EXPECT_EQ(file->labelNames, (Texts{"x", "y", "z"}));
+}
+
+TEST(HgbError, LabelsThatAreNone) {
+  EXPECT_EQ(errorOfHgb({{"label.dat", "0\tann\t0\t1,\n"}}),
+            "label.dat:1: the class is ``; expected a number from 0 to 65535");
+  EXPECT_EQ(
+      errorOfHgb({{"label.dat", "0\tann\t0\t1\n"}, {"label.dat.test", "0\tann\t0\t2\n"}}),
+      "label.dat.test:1: node 0 has a label already, in label.dat:1; expected one row for each node, with several "
+      "classes separated by commas");
+}
+
+TEST(HgbError, LinksThatContradictInfo) {
+  EXPECT_EQ(errorOfHgb({{"link.dat", "0\t2\t0\t1.0\n2\t2\t0\t1.0\n"}, {"info.dat", kHgbInfo}}),
+            "link.dat:2: the source 2 is of type `paper`, but info.dat:2:44 says that links of type 0 start at "
+            "`author`");
+  EXPECT_EQ(errorOfHgb({{"link.dat", "0\t1\t0\t1.0\n"}, {"info.dat", kHgbInfo}}),
+            "link.dat:1: the destination 1 is of type `author`, but info.dat:2:54 says that links of type 0 end at "
+            "`paper`");
+}
+
+TEST(HgbError, InfoThatIsNotSound) {
+  EXPECT_EQ(errorOfHgb({{"info.dat", "{\n \"a\": x}"}}),
+            "info.dat:2:7: found `x`; expected a value: a text in double quotes, a number, `{`, `[`, `true`, `false` "
+            "or `null`");
+  EXPECT_EQ(errorOfHgb({{"info.dat", "\n[]"}}),
+            "info.dat:2:1: found an array; expected an object with the names of node and link types");
+  EXPECT_EQ(errorOfHgb({{"info.dat", R"({"node.dat": {"node type": {"0": "a", "1": "a"}}})"}}),
+            "info.dat:1:44: node type 1 is called `a`, and so is node type 0; expected different names");
+}
+
+TEST(HgbError, FeaturesThatAreNotFinite) {
+  EXPECT_EQ(errorOfHgb({{"node.dat", "0\ta\t0\t1,2\n1\tb\t0\t1,nan\n"}, {"link.dat", "0\t1\t0\n"}}),
+            "node.dat:2: feature 1 is nan; expected finite numbers");
+}
+
+TEST(HgbError, NoNodes) {
+  EXPECT_EQ(errorOfHgb({{"node.dat", "\n"}}), "node.dat: has no rows; expected id, name and type of each node");
+}
 
 TEST(HgbImport, FeaturesOfDifferentWidthsLabelsAndInverses) {
   const std::string info =
@@ -406,6 +621,39 @@ TEST(OgbImport, RelationsFeaturesLabelsAndSplits) {
   EXPECT_EQ(file->tensors.find("label.node")->intAt(0), 3);
 }
 
+TEST(OgbImport, SeveralLabelsAreATableByClass) {
+  Folder folder;
+  folder.write("raw/edge.csv", "0,1\n1,2\n");
+  folder.write("raw/num-node-list.csv", "4\n");
+  folder.write("raw/node-label.csv", "1,0,1\n0,0,0\nnan,nan,nan\n0,1,0\n");
+  folder.write("split/random/train.csv", "0\n1\n");
+  ImportOptions options;
+  options.inputs = {folder.path};
+  Result<GraphFile> file = import(options);
+  ASSERT_TRUE(file) << errorOf(file);
+  EXPECT_EQ(file->tensors.find("label")->toDoubles(), (std::vector<double>{1, 0, 1, 0, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(file->tensors.find("label.node")->toDoubles(), (std::vector<double>{0, 1, 3}));
+  EXPECT_EQ(file->tensors.find("split.train")->toDoubles(), (std::vector<double>{0, 1}));
+}
+
+TEST(OgbError, ValuesThatAreNone) {
+  auto message = [](const char *name, const char *text) {
+    Folder folder;
+    folder.write("raw/edge.csv", "0,1\n1,2\n");
+    folder.write(name, text);
+    ImportOptions options;
+    options.inputs = {folder.path};
+    std::string error = errorOf(import(options));
+    return error.starts_with(folder.path) ? error.substr(folder.path.size() + 1) : error;
+  };
+  EXPECT_EQ(message("raw/node-feat.csv", "1,2\n\n1,2\n1,1e300\n"),
+            "raw/node-feat.csv:4: feature 1 is inf; expected finite numbers");
+  EXPECT_EQ(message("raw/node-label.csv", "1,0\n0,2\n0,0\n"),
+            "raw/node-label.csv:2: column 1 is 2.000000; expected 1 where the node is of the class, else 0");
+  EXPECT_EQ(message("raw/node-label.csv", "1,0\n0,nan\n0,0\n"),
+            "raw/node-label.csv:2: 1 of 2 labels are NaN; expected all of them or none");
+}
+
 TEST(OgbImport, ArraysWithGivenTypesAndUsedNodesOnly) {
   const std::string header = "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 2), }";
   const std::string array = std::string("\x93NUMPY\x01\x00", 8) + littleEndian(header.size(), 2) + header +
@@ -423,6 +671,92 @@ TEST(OgbImport, ArraysWithGivenTypesAndUsedNodesOnly) {
   options.relations = {"citing"};
   EXPECT_EQ(errorOf(import(options)),
             "the relation `citing` is not understood; expected `NAME=SOURCE:DESTINATION`, as in `writes=author:paper`");
+}
+
+// Planetoid.
+
+namespace {
+
+/// Pickles of the kind that Planetoid's files are, in protocol 2.
+std::string pickledInt(int64_t value) {
+  return "J" + littleEndian(static_cast<uint64_t>(value), 4);
+}
+
+std::string pickledArray(const std::string &code, const std::vector<int64_t> &shape, const std::string &bytes) {
+  std::string sizes;
+  for (int64_t size : shape)
+    sizes += pickledInt(size);
+  return "cnumpy.core.multiarray\n_reconstruct\n)R(" + pickledInt(1) + "(" + sizes + "tcnumpy\ndtype\n(U" +
+         littleEndian(code.size(), 1) + code + "tR(" + pickledInt(3) + "U\x01<tb" + pickledInt(0) + "T" +
+         littleEndian(bytes.size(), 4) + bytes + "tb";
+}
+
+std::string bytesOf(const std::vector<float> &values) {
+  std::string bytes(values.size() * sizeof(float), '\0');
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+/// A sparse matrix of `rows` with one entry each, in column 0.
+std::string pickledColumn(int64_t columns, const std::vector<float> &values) {
+  std::string ptr, indices;
+  for (size_t i = 0; i <= values.size(); ++i)
+    ptr += littleEndian(i, 4);
+  for (size_t i = 0; i < values.size(); ++i)
+    indices += littleEndian(0, 4);
+  const auto count = static_cast<int64_t>(values.size());
+  auto text = [](const std::string &key) { return "U" + littleEndian(key.size(), 1) + key; };
+  return "\x80\x02"
+         "cscipy.sparse.csr\ncsr_matrix\n)\x81}(" +
+         text("_shape") + "(" + pickledInt(count) + pickledInt(columns) + "t" + text("indptr") +
+         pickledArray("i4", {count + 1}, ptr) + text("indices") + pickledArray("i4", {count}, indices) + text("data") +
+         pickledArray("f4", {count}, bytesOf(values)) + "ub.";
+}
+
+/// Three nodes in a row; the last one is for tests.
+void writePlanetoid(const Folder &folder) {
+  folder.write("ind.a.graph", "\x80\x02}(" + pickledInt(0) + "](" + pickledInt(1) + "e" + pickledInt(1) + "](" +
+                                  pickledInt(2) + "e" + pickledInt(2) + "]u.");
+  folder.write("ind.a.test.index", "2\n");
+}
+
+}  // namespace
+
+TEST(PlanetoidImport, SeveralLabelsAreATableByClass) {
+  Folder folder;
+  writePlanetoid(folder);
+  folder.write("ind.a.y", "\x80\x02" + pickledArray("f4", {1, 2}, bytesOf({1, 1})) + ".");
+  folder.write("ind.a.ally", "\x80\x02" + pickledArray("f4", {2, 2}, bytesOf({1, 1, 0, 1})) + ".");
+  folder.write("ind.a.ty", "\x80\x02" + pickledArray("f4", {1, 2}, bytesOf({1, 0})) + ".");
+  ImportOptions options;
+  options.inputs = {folder.path};
+  Result<GraphFile> file = import(options);
+  EXPECT_EQ(countsOf(file), (Counts{3, 4, 1}));
+  EXPECT_EQ(file->tensors.find("label")->toDoubles(), (std::vector<double>{1, 1, 0, 1, 1, 0}));
+}
+
+TEST(PlanetoidError, FeaturesThatAreNotFinite) {
+  Folder folder;
+  writePlanetoid(folder);
+  folder.write("ind.a.allx", pickledColumn(1, {1, std::numeric_limits<float>::quiet_NaN()}));
+  folder.write("ind.a.tx", pickledColumn(1, {1}));
+  ImportOptions options;
+  options.inputs = {folder.path};
+  EXPECT_EQ(errorOf(import(options)),
+            folder.at("ind.a.allx") + ": row 1, column 0 is nan; expected finite numbers: the file may be damaged");
+}
+
+// What no importer looks for.
+
+TEST(ImportError, GraphsThatCheckRefuses) {
+  // A folder's name is the name of a node type, which the file stores as UTF-8.
+  Folder folder;
+  folder.write("relations/a\xff___r___b/edge.csv", "0,1\n");
+  folder.write("node-feat/a\xff/node-feat.csv", "1\n");
+  ImportOptions options;
+  options.inputs = {folder.path};
+  EXPECT_NE(errorOf(import(options)).find(": makes a graph that is not sound: "), std::string::npos)
+      << errorOf(import(options));
 }
 
 // Formats that are not known.

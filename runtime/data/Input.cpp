@@ -1,5 +1,6 @@
 #include "runtime/data/Input.h"
 
+#include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
 
 #include <algorithm>
@@ -135,6 +136,10 @@ Status addFile(const std::string &name, const std::string &inner, MappedFile fil
   return Status::ok();
 }
 
+Status noData(const std::string &name, const char *what) {
+  return Status::invalid(name + ": the " + what + " holds no data; expected files to import");
+}
+
 class PlainStream : public ByteStream {
 public:
   explicit PlainStream(const InputFile &file) : file(file) {}
@@ -246,6 +251,7 @@ Result<std::vector<InputFile>> openInputs(const std::vector<std::string> &paths)
   std::vector<InputFile> files;
   for (const std::string &path : paths) {
     std::error_code error;
+    const size_t before = files.size();
     if (!fs::is_directory(path, error)) {
       Result<MappedFile> file = mapFile(path);
       if (!file)
@@ -253,6 +259,8 @@ Result<std::vector<InputFile>> openInputs(const std::vector<std::string> &paths)
       if (Status status = addFile(path, fs::path(path).filename().string(), std::move(*file), true, files);
           !status.isOk())
         return status;
+      if (files.size() == before)
+        return noData(path, "zip archive");
       continue;
     }
     std::vector<std::string> inside;
@@ -276,8 +284,8 @@ Result<std::vector<InputFile>> openInputs(const std::vector<std::string> &paths)
       if (Status status = addFile(name, inner, std::move(*file), true, files); !status.isOk())
         return status;
     }
-    if (inside.empty())
-      return Status::invalid(path + ": the folder holds no data; expected files to import");
+    if (files.size() == before)
+      return noData(path, "folder");
   }
   return files;
 }
@@ -288,6 +296,8 @@ Result<std::vector<InputFile>> openMemory(const std::string &name, std::string b
   std::vector<InputFile> files;
   if (Status status = addFile(name, name, std::move(file), false, files); !status.isOk())
     return status;
+  if (files.empty())
+    return noData(name, "zip archive");
   return files;
 }
 
@@ -301,9 +311,14 @@ Result<std::string> readWhole(const InputFile &file, uint64_t limit) {
   std::unique_ptr<ByteStream> stream = openStream(file);
   std::string text;
   for (;;) {
-    constexpr size_t kStep = 1 << 16;
+    constexpr size_t kStep = 1 << 16, kMuch = size_t{1} << 28;
     const size_t size = text.size();
-    text.resize(std::max(size + kStep, size + size / 2));
+    const size_t wanted = std::max(size + kStep, size + size / 2);
+    // Little that is packed may be much.
+    if (wanted > kMuch)
+      if (Status status = requireMemory(file.name + ": reading it", static_cast<int64_t>(wanted)); !status.isOk())
+        return status;
+    text.resize(wanted);
     Result<size_t> got = stream->read(std::span(text).subspan(size));
     if (!got)
       return got.status();
@@ -320,6 +335,12 @@ Result<std::string> readWhole(const InputFile &file, uint64_t limit) {
   return text;
 }
 
+bool isEmpty(const InputFile &file) {
+  char first;
+  Result<size_t> got = openStream(file)->read(std::span(&first, 1));
+  return got && *got == 0;
+}
+
 bool isAscii(std::string_view text) {
   size_t i = 0;
   for (; i + 8 <= text.size(); i += 8) {
@@ -334,7 +355,8 @@ bool isAscii(std::string_view text) {
   return true;
 }
 
-BlockReader::BlockReader(const InputFile &file, size_t blockBytes) : file(file), blockBytes(blockBytes) {
+BlockReader::BlockReader(const InputFile &file, size_t blockBytes, size_t maxLine)
+    : file(file), blockBytes(blockBytes), maxLine(maxLine) {
   if (file.packing != Packing::Plain)
     stream = openStream(file);
 }
@@ -347,6 +369,22 @@ Status BlockReader::checkStart(std::string_view &text) {
     return Status::invalid(file.name + ": is UTF-16 (it starts with a UTF-16 byte-order mark); expected UTF-8: convert "
                                        "it with `iconv -f UTF-16 -t UTF-8`");
   return Status::ok();
+}
+
+Status BlockReader::lineTooLong(uint64_t start) const {
+  // Lines are counted only here: doing so on the way would cost every file time.
+  int64_t line = 1;
+  std::unique_ptr<ByteStream> again = openStream(file);
+  std::string piece(size_t{1} << 16, '\0');
+  for (uint64_t at = 0; at < start;) {
+    Result<size_t> got = again->read(std::span(piece).first(std::min<uint64_t>(piece.size(), start - at)));
+    if (!got || *got == 0)
+      break;
+    line += std::count(piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(*got), '\n');
+    at += *got;
+  }
+  return Status::invalid(file.name + ":" + std::to_string(line) + ": the line is longer than " +
+                         formatBytes(static_cast<int64_t>(maxLine)) + ", the most supported; is the file damaged?");
 }
 
 Result<Block> BlockReader::next() {
@@ -364,14 +402,14 @@ Result<Block> BlockReader::nextMapped() {
   size_t size = rest.size();
   if (size > blockBytes) {
     size_t newline = rest.rfind('\n', blockBytes - 1);
-    if (newline == std::string_view::npos)
-      newline = rest.find('\n', blockBytes);
+    if (newline == std::string_view::npos) {
+      newline = rest.substr(0, maxLine + 1).find('\n', blockBytes);
+      if (newline == std::string_view::npos && size > maxLine)
+        return lineTooLong(static_cast<uint64_t>(rest.data() - all.data()));
+    }
     if (newline != std::string_view::npos)
       size = newline + 1;
   }
-  if (size > kMaxLine)
-    return Status::invalid(file.name + ": has a line of more than " + std::to_string(kMaxLine) +
-                           " bytes, the most supported");
   used = static_cast<uint64_t>(rest.data() - all.data()) + size;
   ended = used == all.size();
   forgetRead();
@@ -396,28 +434,30 @@ void BlockReader::forgetRead() {
 Result<Block> BlockReader::nextUnpacked() {
   auto buffer = std::make_shared<std::string>(std::move(carried));
   carried.clear();
-  for (size_t want = blockBytes;; want *= 2) {
+  // The buffer starts with a line. While it has no newline it is all of one, and asks for no more than a line may have.
+  for (size_t want = blockBytes;; want = std::min(buffer->size(), maxLine + 1 - buffer->size())) {
     const size_t size = buffer->size();
-    if (size > kMaxLine)
-      return Status::invalid(file.name + ": has a line of more than " + std::to_string(kMaxLine) +
-                             " bytes, the most supported");
     buffer->resize(size + want);
     Result<size_t> got = stream->read(std::span(*buffer).subspan(size));
     if (!got)
       return got.status();
     buffer->resize(size + *got);
     used = stream->position();
+    if (std::min(buffer->find('\n', size), buffer->size()) > maxLine)
+      return lineTooLong(given);
+    const size_t newline = buffer->rfind('\n');
+    const size_t whole = newline == std::string::npos ? 0 : newline + 1;
     if (*got < want) {
       ended = true;
       break;
     }
-    size_t newline = buffer->rfind('\n');
-    if (newline != std::string::npos) {
-      carried.assign(*buffer, newline + 1);
-      buffer->resize(newline + 1);
+    if (whole > 0) {
+      carried.assign(*buffer, whole);
+      buffer->resize(whole);
       break;
     }
   }
+  given += buffer->size();
   std::string_view text = *buffer;
   if (!started)
     if (Status status = checkStart(text); !status.isOk())

@@ -33,7 +33,8 @@ struct InputFile {
 };
 
 /// Expands folders (files below them, in order of their names) and zip archives. Hidden files are left out, and so are
-/// those that describe a folder rather than belong to it (README, ORIGIN, LICENSE).
+/// those that describe a folder rather than belong to it (README, ORIGIN, LICENSE). A path that gives no file is an
+/// error.
 Result<std::vector<InputFile>> openInputs(const std::vector<std::string> &paths);
 /// The same for bytes in memory, for tests: `name` decides as a file's name would.
 Result<std::vector<InputFile>> openMemory(const std::string &name, std::string bytes);
@@ -55,6 +56,9 @@ std::unique_ptr<ByteStream> openStream(const InputFile &file);
 /// Everything at once, for files that are small by nature. Fails beyond `limit` bytes. Drops a byte-order mark.
 Result<std::string> readWhole(const InputFile &file, uint64_t limit = uint64_t{1} << 32);
 
+/// Whether a file unpacks to nothing. False where it cannot be unpacked: reading it says why.
+bool isEmpty(const InputFile &file);
+
 /// Whether no byte has its high bit set: such text needs no check for UTF-8.
 bool isAscii(std::string_view text);
 
@@ -65,12 +69,13 @@ struct Block {
 };
 
 /// Cuts a file into blocks that end with a newline (but perhaps the last). Skips a byte-order mark and refuses UTF-16.
-/// Lines may be as long as memory allows, up to `kMaxLine`.
+/// A line of more than `maxLine` bytes is an error with the line's number, so that a few packed megabytes that unpack
+/// to one line of gigabytes take no more memory than the longest line allowed and a block.
 class BlockReader {
 public:
-  static constexpr size_t kMaxLine = size_t{1} << 31;
+  static constexpr size_t kMaxLine = size_t{256} << 20;
 
-  BlockReader(const InputFile &file, size_t blockBytes);
+  BlockReader(const InputFile &file, size_t blockBytes, size_t maxLine = kMaxLine);
   /// The next block; one without text is the end.
   Result<Block> next();
   uint64_t position() const { return used; }
@@ -79,13 +84,15 @@ private:
   Result<Block> nextMapped();
   Result<Block> nextUnpacked();
   Status checkStart(std::string_view &text);
+  Status lineTooLong(uint64_t start) const;
   void forgetRead();
 
   const InputFile &file;
-  size_t blockBytes;
+  size_t blockBytes, maxLine;
   std::unique_ptr<ByteStream> stream;  // null: mapped
   std::string carried;                 // the start of a line whose end has not been read
-  uint64_t used = 0;
+  uint64_t used = 0;                   // packed bytes
+  uint64_t given = 0;                  // unpacked bytes in the blocks so far
   uint64_t forgotten = 0;
   bool started = false;
   bool ended = false;

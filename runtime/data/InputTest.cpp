@@ -1,5 +1,6 @@
 #include "runtime/data/Input.h"
 
+#include "runtime/data/Table.h"
 #include "runtime/data/TestFiles.h"
 
 using namespace hector;
@@ -15,9 +16,10 @@ std::string contents(const std::string &name, std::string bytes) {
   return text ? *text : errorOf(text);
 }
 
-std::vector<std::string> blocks(const std::string &name, std::string bytes, size_t blockBytes) {
+std::vector<std::string> blocks(const std::string &name, std::string bytes, size_t blockBytes,
+                                size_t maxLine = BlockReader::kMaxLine) {
   InputFile file = memoryFile(name, std::move(bytes));
-  BlockReader reader(file, blockBytes);
+  BlockReader reader(file, blockBytes, maxLine);
   std::vector<std::string> texts;
   for (;;) {
     Result<Block> block = reader.next();
@@ -123,7 +125,50 @@ TEST(InputTest, MappedFilesLargerThanTheCacheStepReadWhole) {
   EXPECT_EQ(kept.front().text, std::string_view(text).substr(0, kept.front().text.size()));
 }
 
+TEST(InputTest, EmptyFilesAreKnown) {
+  EXPECT_TRUE(isEmpty(memoryFile("a", "")));
+  EXPECT_TRUE(isEmpty(memoryFile("a.gz", gzipped(""))));
+  EXPECT_FALSE(isEmpty(memoryFile("a", "\n")));
+  EXPECT_FALSE(isEmpty(memoryFile("a.gz", gzipped("x").substr(0, 12))));
+}
+
+TEST(InputTest, LinesOfTheLargestSizeAreRead) {
+  const std::vector<std::string> lines = {"one\n", std::string(1000, 'x') + "\n"};
+  for (const std::string &bytes : {lines[0] + lines[1], gzipped(lines[0] + lines[1])})
+    for (size_t blockBytes : {7, 600, 999, 1000, 1001})
+      EXPECT_EQ(blocks("a", bytes, blockBytes, 1000), lines);
+}
+
 // What is refused, and in which words.
+
+TEST(InputError, LinesThatAreTooLong) {
+  const std::string longer(1001, 'x');
+  const std::string message = "a:3: the line is longer than 1000 bytes, the most supported; is the file damaged?";
+  for (const std::string &text : {"one\ntwo\n" + longer + "\n", "one\ntwo\n" + longer})
+    for (const std::string &bytes : {text, gzipped(text)})
+      for (size_t blockBytes : {7, 600, 999})
+        EXPECT_EQ(blocks("a", bytes, blockBytes, 1000).back(), message);
+}
+
+TEST(InputError, TooLongALineStopsEveryReaderOfTables) {
+  const InputFile file = memoryFile("a.gz", gzipped("1 2\n" + std::string(BlockReader::kMaxLine + 1, 'x')));
+  const std::string message = "a.gz:2: the line is longer than 256.0 MiB, the most supported; is the file damaged?";
+  EXPECT_EQ(errorOf(readSmallTable(file, ' ')), message);
+  RowReader rows;
+  rows.columns = 2;
+  rows.threads = 2;
+  rows.takeTexts = [](std::span<const HashedText>) { return Status::ok(); };
+  RowReader::Stats stats;
+  EXPECT_EQ(errorOf(rows.read(file, {}, stats)), message);
+}
+
+TEST(InputError, ArchivesWithoutData) {
+  Folder folder;
+  EXPECT_EQ(errorOf(openMemory("a.zip", zipped({}))), "a.zip: the zip archive holds no data; expected files to import");
+  const std::string path = folder.write("data/b.zip", zipped({{"README", "x"}, {"c/", ""}}));
+  EXPECT_EQ(errorOf(openInputs({path})), path + ": the zip archive holds no data; expected files to import");
+  EXPECT_EQ(errorOf(openInputs({folder.path})), folder.path + ": the folder holds no data; expected files to import");
+}
 
 TEST(InputError, TruncatedGzip) {
   std::string bytes = gzipped(std::string(100'000, 'a') + kText);

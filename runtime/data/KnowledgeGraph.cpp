@@ -18,9 +18,13 @@ struct Order {
 };
 constexpr std::array<Order, 3> kOrders = {{{"hrt", 0, 1, 2}, {"htr", 0, 2, 1}, {"rht", 1, 0, 2}}};
 
+std::string roles(const Order &order, const std::array<std::string, 3> &row) {
+  return "head " + inTicks(row[order.head]) + ", relation " + inTicks(row[order.relation]) + ", tail " +
+         inTicks(row[order.tail]);
+}
+
 std::string reading(const Order &order, const std::array<std::string, 3> &row) {
-  return std::string(order.name) + ": head " + inTicks(row[order.head]) + ", relation " + inTicks(row[order.relation]) +
-         ", tail " + inTicks(row[order.tail]);
+  return std::string(order.name) + ": " + roles(order, row);
 }
 
 struct Sample {
@@ -31,7 +35,7 @@ Result<Sample> sample(const InputFile &file, const TableFormat &format) {
   constexpr size_t kRows = 10'000;
   Sample out;
   BlockReader reader(file, size_t{1} << 20);
-  int64_t skip = format.countLine || format.header ? 1 : 0;
+  int64_t skip = format.skipLines;
   std::vector<std::string_view> fields;
   while (out.rows.size() < kRows) {
     Result<Block> block = reader.next();
@@ -54,13 +58,22 @@ Result<Sample> sample(const InputFile &file, const TableFormat &format) {
   return out;
 }
 
-/// Relations are few and, where columns hold names, are no entities. Where both heads and tails could be relations the
-/// answer is the user's.
-Result<Order> detectOrder(const InputFile &file, const Sample &sample, bool numbers) {
+/// What the columns look like: the orders from the likeliest to the least likely, and whether the first one is clear.
+struct Likely {
+  std::array<const Order *, 3> orders = {&kOrders[0], &kOrders[1], &kOrders[2]};
+  std::array<size_t, 3> numValues = {};  // different ones, by column
+  bool isClear = false;
+};
+
+/// Relations are few and, where columns hold names, are no entities.
+Likely likelyOrder(const Sample &sample, bool numbers) {
   std::array<std::unordered_set<std::string>, 3> values;
   for (const auto &row : sample.rows)
     for (size_t c = 0; c < 3; ++c)
       values[c].insert(row[c]);
+  Likely likely;
+  for (size_t c = 0; c < 3; ++c)
+    likely.numValues[c] = values[c].size();
   auto shared = [&](size_t a, size_t b) {
     return std::count_if(values[a].begin(), values[a].end(), [&](const auto &v) { return values[b].contains(v); });
   };
@@ -74,22 +87,53 @@ Result<Order> detectOrder(const InputFile &file, const Sample &sample, bool numb
         found = &order;
         ++count;
       }
-    if (count == 1)
-      return *found;
+    if (count == 1) {
+      std::iter_swap(likely.orders.begin(), std::find(likely.orders.begin(), likely.orders.end(), found));
+      likely.isClear = true;
+      return likely;
+    }
   }
   constexpr size_t kMuchFewer = 4;
-  std::array<const Order *, 3> bySize = {&kOrders[0], &kOrders[1], &kOrders[2]};
-  std::sort(bySize.begin(), bySize.end(),
-            [&](const Order *a, const Order *b) { return values[a->relation].size() < values[b->relation].size(); });
-  if (values[bySize[0]->relation].size() * kMuchFewer <= values[bySize[1]->relation].size())
-    return *bySize[0];
+  auto count = [&](const Order *order) { return values[order->relation].size(); };
+  std::sort(likely.orders.begin(), likely.orders.end(),
+            [&](const Order *a, const Order *b) { return std::pair(count(a), a) < std::pair(count(b), b); });
+  likely.isClear = count(likely.orders[0]) * kMuchFewer <= count(likely.orders[1]);
+  return likely;
+}
+
+/// Where both heads and tails could be relations the answer is the user's.
+Result<Order> detectOrder(const InputFile &file, const Sample &sample, bool numbers) {
+  const Likely likely = likelyOrder(sample, numbers);
+  const Order &best = *likely.orders[0], &second = *likely.orders[1];
+  if (likely.isClear)
+    return best;
   const std::array<std::string, 3> &row = sample.rows.front();
   return Status::invalid(file.name + ": which column holds the relations is not clear: the first has " +
-                         std::to_string(values[0].size()) + " different values, the second " +
-                         std::to_string(values[1].size()) + ", the third " + std::to_string(values[2].size()) +
-                         ". The first row reads as " + reading(*bySize[0], row) + "; or as " +
-                         reading(*bySize[1], row) + ". Give --order " + std::string(bySize[0]->name) + " or --order " +
-                         std::string(bySize[1]->name));
+                         std::to_string(likely.numValues[0]) + " different values, the second " +
+                         std::to_string(likely.numValues[1]) + ", the third " + std::to_string(likely.numValues[2]) +
+                         ". The first row reads as " + reading(best, row) + "; or as " + reading(second, row) +
+                         ". Give --order " + std::string(best.name) + " or --order " + std::string(second.name));
+}
+
+/// Warns of an order that the user gave and that makes entities relations: it gives as many relations as nodes, or
+/// more, or names show clearly that it is another. Says nothing where the columns speak for it.
+Status checkOrder(const InputFile &file, const TableFormat &format, const Order &given, bool numbers,
+                  size_t numRelations, size_t numNodes, ImportReport &report) {
+  Result<Sample> rows = sample(file, format);
+  if (!rows)
+    return rows.status();
+  if (rows->rows.empty())
+    return Status::ok();
+  const Likely likely = likelyOrder(*rows, numbers);
+  const Order &best = *likely.orders[0];
+  const bool many = numRelations >= numNodes && numRelations > 1;
+  if (best.name == given.name || !(many || (likely.isClear && !numbers)))
+    return Status::ok();
+  report.warnings.push_back(file.name + ": with --order " + std::string(given.name) + " the graph has " +
+                            std::to_string(numRelations) + " relations for " + std::to_string(numNodes) +
+                            " nodes; the columns look like --order " + std::string(best.name) +
+                            ", which reads the first row as " + roles(best, rows->rows.front()));
+  return Status::ok();
 }
 
 bool isDictionary(const InputFile &file, std::string_view &what) {
@@ -102,7 +146,7 @@ bool isDictionary(const InputFile &file, std::string_view &what) {
 }
 
 /// Names by id from `name id`, `id name`, with a count line or a header or neither.
-Result<std::vector<std::string>> readDictionary(const InputFile &file) {
+Result<std::vector<std::string>> readDictionary(const InputFile &file, ImportReport &report) {
   Result<TableFormat> format = sniffTable(file);
   if (!format)
     return format.status();
@@ -112,15 +156,19 @@ Result<std::vector<std::string>> readDictionary(const InputFile &file) {
   constexpr uint64_t kMaxId = uint64_t{1} << 31;
   std::vector<std::string> names;
   std::vector<int64_t> lineOf;
-  const size_t first = format->countLine ? 1 : 0;
-  for (size_t i = first; i < table->rows.size(); ++i) {
+  const size_t start = format->countLine ? 1 : 0;
+  size_t first = start;
+  for (size_t i = start; i < table->rows.size(); ++i) {
     const auto &row = table->rows[i];
     const std::string place = file.name + ":" + std::to_string(table->lineOf[i]) + ": ";
     if (row.size() < 2)
       return Status::invalid(place + "found " + inTicks(row[0]) + "; expected a name and its id");
     std::optional<uint64_t> before = parseId(row.front()), after = parseId(row.back());
-    if (i == first && !before && !after)
-      continue;  // a header
+    if (i == start && i + 1 < table->rows.size() && std::all_of(row.begin(), row.end(), isColumnName)) {
+      report.notes.push_back(headerNote(file, table->lineOf[i], row, format->separator));
+      ++first;
+      continue;
+    }
     if (!before && !after)
       return Status::invalid(place + "found " + inTicks(row.front()) + " and " + inTicks(row.back()) +
                              "; expected a name and its id");
@@ -165,7 +213,7 @@ Result<Imported> importTriples(const std::vector<InputFile> &files, const Import
   for (const InputFile &file : files) {
     std::string_view what;
     if (isDictionary(file, what)) {
-      Result<std::vector<std::string>> names = readDictionary(file);
+      Result<std::vector<std::string>> names = readDictionary(file, context.report);
       if (!names)
         return names.status();
       (what == "relation" ? relationNames : entityNames) = std::move(*names);
@@ -255,7 +303,8 @@ Result<Imported> importTriples(const std::vector<InputFile> &files, const Import
   for (const Part &part : parts) {
     split = splitOfName(part.file->base());
     reader.separator = part.format.separator;
-    reader.skipLines = part.format.countLine || part.format.header ? 1 : 0;
+    reader.skipLines = part.format.skipLines;
+    context.report.notes.insert(context.report.notes.end(), part.format.notes.begin(), part.format.notes.end());
     const int64_t before = stats.rows;
     if (Status status = reader.read(*part.file, context.watch, stats); !status.isOk())
       return status;
@@ -301,6 +350,11 @@ Result<Imported> importTriples(const std::vector<InputFile> &files, const Import
   }
   for (std::string &name : relationNames)
     raw.edgeTypes.push_back({std::move(name), "node", "node"});
+  if (!options.order.empty())
+    if (Status status =
+            checkOrder(*parts[0].file, parts[0].format, order, numbers, raw.edgeTypes.size(), numNodes, context.report);
+        !status.isOk())
+      return status;
 
   imported.find = [entities, numbers, numNodes](std::string_view name) {
     if (!numbers)
@@ -313,7 +367,7 @@ Result<Imported> importTriples(const std::vector<InputFile> &files, const Import
     std::vector<LabelFile> labels;
     for (const Part &part : others)
       labels.push_back({*part.file, splitOfName(part.file->base())});
-    Result<int64_t> unknown = readLabels(labels, options.labels, imported.find, raw);
+    Result<int64_t> unknown = readLabels(labels, options.labels, imported.find, raw, context.report.notes);
     if (!unknown)
       return unknown.status();
     context.report.unknownLabels += *unknown;
@@ -361,7 +415,8 @@ Result<Imported> importEdges(const std::vector<InputFile> &files, const ImportCo
   RowReader::Stats stats;
   for (size_t f = 0; f < files.size(); ++f) {
     reader.separator = formats[f].separator;
-    reader.skipLines = formats[f].countLine || formats[f].header ? 1 : 0;
+    reader.skipLines = formats[f].skipLines;
+    context.report.notes.insert(context.report.notes.end(), formats[f].notes.begin(), formats[f].notes.end());
     if (Status status = reader.read(files[f], context.watch, stats); !status.isOk())
       return status;
   }

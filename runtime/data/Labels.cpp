@@ -86,7 +86,10 @@ Result<Columns> findColumns(const InputFile &file, const SmallTable &table, cons
       return Status::invalid(file.name + ": no column holds names of nodes; its first line has " + columnList(head) +
                              " (give --node-column, or check that the labels belong to this graph)");
   }
-  columns.header = named || (find(head[columns.node]) == UINT32_MAX && !parseNumber(head[columns.node]));
+  // A header may leave columns without a name, as pandas does for its index, but not the two that matter.
+  auto canBeHeader = [](const std::string &field) { return field.empty() || isColumnName(field); };
+  columns.header = named || (find(head[columns.node]) == UINT32_MAX && isColumnName(head[columns.node]) &&
+                             std::all_of(head.begin(), head.end(), canBeHeader));
   if (!options.labelColumn.empty()) {
     Result<size_t> at = byName(options.labelColumn);
     if (!at)
@@ -106,6 +109,7 @@ Result<Columns> findColumns(const InputFile &file, const SmallTable &table, cons
     return Status::invalid(file.name + ": several columns may hold the labels: " + columnList(head) +
                            "; give --label-column");
   columns.label = candidates[0];
+  columns.header &= named || !head[columns.label].empty();
   return columns;
 }
 
@@ -123,7 +127,8 @@ Split splitOfName(std::string_view base) {
 }
 
 Result<int64_t> readLabels(const std::vector<LabelFile> &files, const LabelOptions &options,
-                           const std::function<uint32_t(std::string_view)> &find, RawGraph &raw) {
+                           const std::function<uint32_t(std::string_view)> &find, RawGraph &raw,
+                           std::vector<std::string> &notes) {
   std::vector<Row> rows;
   int64_t unknown = 0;
   for (const LabelFile &input : files) {
@@ -136,6 +141,8 @@ Result<int64_t> readLabels(const std::vector<LabelFile> &files, const LabelOptio
     Result<Columns> columns = findColumns(input.file, *table, options, find);
     if (!columns)
       return columns.status();
+    if (columns->header)
+      notes.push_back(headerNote(input.file, table->lineOf[0], table->rows[0], format->separator));
     std::unordered_map<uint32_t, int64_t> seen;
     for (size_t i = columns->header ? 1 : 0; i < table->rows.size(); ++i) {
       const std::vector<std::string> &fields = table->rows[i];

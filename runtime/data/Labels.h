@@ -21,9 +21,10 @@ struct LabelOptions {
 
 /// Adds the labels to `raw`. `find` gives a node's number, or UINT32_MAX. Labels that are whole numbers keep them;
 /// others are numbered in the order of their names. A node may occur in several files with the same label, but in one
-/// split only. Returns how many unknown nodes were skipped.
+/// split only. Headers that were left out are added to `notes`. Returns how many unknown nodes were skipped.
 Result<int64_t> readLabels(const std::vector<LabelFile> &files, const LabelOptions &options,
-                           const std::function<uint32_t(std::string_view)> &find, RawGraph &raw);
+                           const std::function<uint32_t(std::string_view)> &find, RawGraph &raw,
+                           std::vector<std::string> &notes);
 
 /// What a file's name says about its role: `trainingSet.tsv`, `valid.txt`, `testing.int.csv`; None where nothing.
 Split splitOfName(std::string_view base);

@@ -1,5 +1,6 @@
 #include "runtime/data/NTriples.h"
 
+#include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
 
 #include <array>
@@ -68,24 +69,6 @@ int hexDigit(char c) {
   if (c >= 'A' && c <= 'F')
     return c - 'A' + 10;
   return -1;
-}
-
-void appendUtf8(std::string &out, uint32_t code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xc0 | code >> 6);
-    out += static_cast<char>(0x80 | (code & 63));
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xe0 | code >> 12);
-    out += static_cast<char>(0x80 | (code >> 6 & 63));
-    out += static_cast<char>(0x80 | (code & 63));
-  } else {
-    out += static_cast<char>(0xf0 | code >> 18);
-    out += static_cast<char>(0x80 | (code >> 12 & 63));
-    out += static_cast<char>(0x80 | (code >> 6 & 63));
-    out += static_cast<char>(0x80 | (code & 63));
-  }
 }
 
 class Parser {
@@ -553,9 +536,9 @@ Status readNTriples(const InputFile &file, const NTriplesOptions &options, const
     carried = std::string(text.substr(parsed.consumed));
     enough = carried.size() * 2;
     if (carried.size() > BlockReader::kMaxLine)
-      return finish(Status::invalid(file.name + ":" + std::to_string(own.lines + 1) +
-                                    ":1: a text goes on for more than " + std::to_string(BlockReader::kMaxLine) +
-                                    " bytes; is its closing `\"` missing?"));
+      return finish(
+          Status::invalid(file.name + ":" + std::to_string(own.lines + 1) + ":1: a text goes on for more than " +
+                          formatBytes(static_cast<int64_t>(BlockReader::kMaxLine)) + "; is its closing `\"` missing?"));
     report(reader.position());
   }
 }

@@ -6,6 +6,7 @@
 #include "runtime/data/Table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace hector {
@@ -18,6 +19,17 @@ struct Numbers {
   Tensor tensor;               // from an array
   std::vector<double> values;  // from text
 
+  std::vector<int64_t> emptyLines;  // of text, in order: rows are lines but for these
+
+  /// Where a row stands: "a.csv:3" or "a.npy: row 2".
+  std::string place(const InputFile &file, int64_t row) const {
+    if (values.empty())
+      return file.name + ": row " + std::to_string(row);
+    int64_t line = row + 1;
+    for (int64_t empty : emptyLines)
+      line += empty <= line;
+    return file.name + ":" + std::to_string(line);
+  }
   double at(int64_t row, int64_t column) const {
     const int64_t i = row * columns + column;
     return values.empty()
@@ -64,8 +76,10 @@ Result<Numbers> readNumbers(const InputFile &file, const Watch &watch) {
       text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
       ++line;
       splitRow(row, ',', fields);
-      if (fields.size() == 1 && fields[0].empty())
+      if (fields.size() == 1 && fields[0].empty()) {
+        out.emptyLines.push_back(line);
         continue;
+      }
       if (out.rows == 0)
         out.columns = static_cast<int64_t>(fields.size());
       if (static_cast<int64_t>(fields.size()) != out.columns)
@@ -318,15 +332,20 @@ private:
       raw.features[*type].width = numbers->columns;
       raw.features[*type].values.reserve(static_cast<size_t>(numbers->rows * numbers->columns));
       for (int64_t r = 0; r < numbers->rows; ++r)
-        for (int64_t c = 0; c < numbers->columns; ++c)
-          raw.features[*type].values.push_back(static_cast<float>(numbers->at(r, c)));
+        for (int64_t c = 0; c < numbers->columns; ++c) {
+          const auto value = static_cast<float>(numbers->at(r, c));
+          if (!std::isfinite(value))
+            return Status::invalid(numbers->place(*file, r) + ": feature " + std::to_string(c) + " is " +
+                                   std::to_string(value) + "; expected finite numbers");
+          raw.features[*type].values.push_back(value);
+        }
     }
     return Status::ok();
   }
 
   Status readLabels() {
     RawGraph &raw = imported.raw;
-    std::map<uint32_t, size_t> place;  // of a node's label
+    std::map<uint32_t, size_t> place;  // of a node's first label
     int64_t largest = -1;
     for (auto [folder, file] : labels) {
       Result<uint32_t> type = typeOfFolder(*file, folder);
@@ -336,8 +355,9 @@ private:
       if (!numbers)
         return numbers.status();
       if (numbers->columns != 1 && numbers->rows > 0) {
-        context.report.notes.push_back(file->name + " has several labels a node, which a graph file cannot hold; they "
-                                                    "were left out");
+        if (Status status = addMatrix(*file, *numbers, first[*type], place); !status.isOk())
+          return status;
+        largest = std::max(largest, numbers->columns - 1);
         continue;
       }
       for (int64_t r = 0; r < numbers->rows; ++r) {
@@ -366,10 +386,40 @@ private:
           return Status::invalid(file->name + ": row " + std::to_string(r) + " is not a node of type " +
                                  inTicks(raw.nodeTypes[*type]) + ", which has " +
                                  std::to_string(raw.countOfType[*type]) + " nodes");
-        auto it = place.find(static_cast<uint32_t>(first[*type] + static_cast<int64_t>(id)));
-        if (it != place.end())
-          raw.labels[it->second].split = split;
+        const auto node = static_cast<uint32_t>(first[*type] + static_cast<int64_t>(id));
+        if (auto it = place.find(node); it != place.end())
+          for (size_t i = it->second; i < raw.labels.size() && raw.labels[i].node == node; ++i)
+            raw.labels[i].split = split;
       }
+    }
+    return Status::ok();
+  }
+
+  /// A column for each class: 1 where a node is of it, else 0. Nodes with nothing but NaN have no labels.
+  Status addMatrix(const InputFile &file, const Numbers &numbers, int64_t firstNode,
+                   std::map<uint32_t, size_t> &place) {
+    RawGraph &raw = imported.raw;
+    raw.multiLabel = true;
+    for (int64_t r = 0; r < numbers.rows; ++r) {
+      const auto node = static_cast<uint32_t>(firstNode + r);
+      const size_t before = raw.labels.size();
+      int64_t numUnknown = 0;
+      for (int64_t c = 0; c < numbers.columns; ++c) {
+        const double value = numbers.at(r, c);
+        numUnknown += std::isnan(value);
+        if (value == 1)
+          raw.labels.push_back({node, c, Split::None});
+        else if (value != 0 && !std::isnan(value))
+          return Status::invalid(numbers.place(file, r) + ": column " + std::to_string(c) + " is " +
+                                 std::to_string(value) + "; expected 1 where the node is of the class, else 0");
+      }
+      if (numUnknown > 0 && numUnknown < numbers.columns)
+        return Status::invalid(numbers.place(file, r) + ": " + std::to_string(numUnknown) + " of " +
+                               std::to_string(numbers.columns) + " labels are NaN; expected all of them or none");
+      if (raw.labels.size() == before && numUnknown == 0)
+        raw.labels.push_back({node, -1, Split::None});
+      if (raw.labels.size() > before)
+        place[node] = before;
     }
     return Status::ok();
   }

@@ -6,7 +6,9 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -26,8 +28,14 @@ inline Status stoppedStatus() {
   return Status::failed("stopped on request; nothing was written");
 }
 
+/// The status of an import that needs more memory than there is.
+inline Status noMemoryStatus(const std::string &what) {
+  return Status::failed(what + ": out of memory; nothing was written");
+}
+
 /// Calls `work(Block)` on every block, on `threads` threads, and `consume(result, position)` on each result, in order,
 /// here. Ends with the first failure of reading or of `consume`. The result is the same for any number of threads.
+/// Throws `std::bad_alloc` where any of the threads gets no memory.
 template <class T, class Work, class Consume>
 Status inOrder(BlockReader &reader, int threads, const Watch &watch, Work work, Consume consume) {
   if (threads <= 1) {
@@ -52,10 +60,10 @@ Status inOrder(BlockReader &reader, int threads, const Watch &watch, Work work, 
   std::condition_variable changed;
   std::vector<std::optional<Item>> slots(window);
   uint64_t nextRead = 0, nextConsume = 0, end = UINT64_MAX;
-  bool quit = false;
+  bool quit = false, noMemory = false;
   std::optional<Status> readFailure;
 
-  auto run = [&] {
+  auto readAndWork = [&] {
     for (;;) {
       uint64_t sequence, position;
       Block block;
@@ -87,28 +95,54 @@ Status inOrder(BlockReader &reader, int threads, const Watch &watch, Work work, 
       changed.notify_all();
     }
   };
-  std::vector<std::thread> workers;
-  for (int i = 0; i < threads; ++i)
-    workers.emplace_back(run);
-
-  Status status = Status::ok();
-  for (;;) {
-    std::optional<Item> item;
-    {
-      std::unique_lock lock(mutex);
-      changed.wait(lock, [&] { return nextConsume >= end || slots[nextConsume % window].has_value(); });
-      if (nextConsume >= end) {
-        if (readFailure)
-          status = *readFailure;
-        break;
-      }
-      item.swap(slots[nextConsume % window]);
-      ++nextConsume;
+  // An exception that left a thread would end the process.
+  auto run = [&] {
+    try {
+      readAndWork();
+    } catch (const std::bad_alloc &) {
+      std::lock_guard lock(mutex);
+      noMemory = quit = true;
       changed.notify_all();
     }
-    status = watch.stopped() ? stoppedStatus() : consume(std::move(item->value), item->position);
-    if (!status.isOk())
-      break;
+  };
+  std::vector<std::thread> workers;
+  workers.reserve(static_cast<size_t>(threads));
+  try {
+    for (int i = 0; i < threads; ++i)
+      workers.emplace_back(run);
+  } catch (const std::system_error &) {
+    if (workers.empty())  // fewer threads than asked for do as well
+      throw std::bad_alloc();
+  }
+
+  Status status = Status::ok();
+  auto consumeAll = [&] {
+    for (;;) {
+      std::optional<Item> item;
+      {
+        std::unique_lock lock(mutex);
+        changed.wait(lock, [&] { return quit || nextConsume >= end || slots[nextConsume % window].has_value(); });
+        if (quit)
+          return;
+        if (nextConsume >= end) {
+          if (readFailure)
+            status = *readFailure;
+          return;
+        }
+        item.swap(slots[nextConsume % window]);
+        ++nextConsume;
+        changed.notify_all();
+      }
+      status = watch.stopped() ? stoppedStatus() : consume(std::move(item->value), item->position);
+      if (!status.isOk())
+        return;
+    }
+  };
+  bool noMemoryHere = false;
+  try {
+    consumeAll();
+  } catch (const std::bad_alloc &) {
+    noMemoryHere = true;
   }
   {
     std::lock_guard lock(mutex);
@@ -117,6 +151,8 @@ Status inOrder(BlockReader &reader, int threads, const Watch &watch, Work work, 
   }
   for (std::thread &worker : workers)
     worker.join();
+  if (noMemory || noMemoryHere)
+    throw std::bad_alloc();
   return status;
 }
 

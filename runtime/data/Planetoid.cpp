@@ -5,6 +5,7 @@
 #include "runtime/data/Table.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hector {
 
@@ -67,14 +68,22 @@ Result<Sparse> readSparse(const InputFile &file) {
   }
   const auto numPtr = static_cast<int64_t>(sparse.ptr.values.size());
   const size_t count = sparse.indices.values.size();
+  const bool rising = std::adjacent_find(sparse.ptr.values.begin(), sparse.ptr.values.end(),
+                                         [](double a, double b) { return !(a <= b); }) == sparse.ptr.values.end();
   if (sparse.rows < 0 || sparse.columns < 0 || numPtr != sparse.rows + 1 || sparse.values.values.size() != count ||
-      sparse.ptr.values.front() != 0 || sparse.ptr.values.back() != static_cast<double>(count) ||
-      !std::is_sorted(sparse.ptr.values.begin(), sparse.ptr.values.end()))
+      sparse.ptr.values.front() != 0 || sparse.ptr.values.back() != static_cast<double>(count) || !rising)
     return fail("the parts of the matrix do not fit together");
-  for (double column : sparse.indices.values)
-    if (column < 0 || column >= static_cast<double>(sparse.columns))
-      return fail("the matrix has an entry in column " + std::to_string(static_cast<int64_t>(column)) + " of " +
-                  std::to_string(sparse.columns));
+  for (int64_t r = 0; r < sparse.rows; ++r)
+    for (auto k = static_cast<size_t>(sparse.ptr.values[static_cast<size_t>(r)]);
+         k < static_cast<size_t>(sparse.ptr.values[static_cast<size_t>(r) + 1]); ++k) {
+      const double column = sparse.indices.values[k];
+      if (!(column >= 0 && column < static_cast<double>(sparse.columns)))
+        return fail("row " + std::to_string(r) + " has an entry in column " + std::to_string(column) + " of " +
+                    std::to_string(sparse.columns));
+      if (!std::isfinite(static_cast<float>(sparse.values.values[k])))
+        return fail("row " + std::to_string(r) + ", column " + std::to_string(static_cast<int64_t>(column)) + " is " +
+                    std::to_string(sparse.values.values[k]) + "; expected finite numbers: the file may be damaged");
+    }
   return sparse;
 }
 
@@ -215,16 +224,19 @@ Result<Imported> importPlanetoid(const std::vector<InputFile> &files, const Impo
         raw.labelNames.push_back(std::to_string(raw.labelNames.size()));
       for (size_t r = 0; r < static_cast<size_t>(classes->shape[0]); ++r) {
         const auto *row = classes->values.data() + r * width;
-        const auto *one = std::find(row, row + width, 1.0);
+        const auto numOnes = std::count(row, row + width, 1.0);
         const size_t node = isTest ? test[r] : r;
-        if (one == row + width || labelled[node])
+        if (numOnes == 0 || labelled[node])
           continue;  // a row without a class: a node that was never labelled
         labelled[node] = true;
+        raw.multiLabel |= numOnes > 1;
         Split split = isTest                        ? Split::Test
                       : node < numTrain             ? Split::Train
                       : node < numTrain + kNumValid ? Split::Valid
                                                     : Split::None;
-        raw.labels.push_back({static_cast<uint32_t>(node), one - row, split});
+        for (size_t c = 0; c < width; ++c)
+          if (row[c] == 1.0)
+            raw.labels.push_back({static_cast<uint32_t>(node), static_cast<int64_t>(c), split});
       }
     }
   }

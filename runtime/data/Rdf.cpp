@@ -109,6 +109,21 @@ class Importer {
 public:
   Importer(const RdfOptions &options, const Watch &watch) : options(options), watch(watch) {}
 
+  /// Before anything is read, which may take long.
+  Status parseRules() {
+    if (options.rules != NodeRules::Patterns)
+      return Status::ok();
+    Result<std::vector<NodePattern>> nodes = parsePatterns(options.nodePatterns, false);
+    if (!nodes)
+      return nodes.status();
+    nodePatterns = std::move(*nodes);
+    Result<std::vector<NodePattern>> ranges = parsePatterns(options.rangePatterns, true);
+    if (!ranges)
+      return ranges.status();
+    rangePatterns = std::move(*ranges);
+    return Status::ok();
+  }
+
   Status read(const std::vector<InputFile> &files, ReadStats &stats) {
     size_t fileNumber = 0;
     std::vector<HashedText> renamed;
@@ -215,16 +230,8 @@ private:
                              "--rules terms or --nodes");
     if (options.rules != NodeRules::Patterns)
       return Status::ok();
-    Result<std::vector<NodePattern>> nodes = parsePatterns(options.nodePatterns, false);
-    if (!nodes)
-      return nodes.status();
-    nodePatterns = std::move(*nodes);
-    Result<std::vector<NodePattern>> ranges = parsePatterns(options.rangePatterns, true);
-    if (!ranges)
-      return ranges.status();
     // The type that a predicate gives its objects, by term.
     rangeOf.assign(numTerms, kUnknownRange);
-    rangePatterns = std::move(*ranges);
     patternOf.assign(numTerms, kUnknownPattern);
     return Status::ok();
   }
@@ -458,14 +465,28 @@ private:
 
 Result<RdfGraph> importRdf(const std::vector<InputFile> &files, const RdfOptions &options, const Watch &watch) {
   Importer importer(options, watch);
+  if (Status status = importer.parseRules(); !status.isOk())
+    return status;
+  std::vector<std::string> warnings;
+  for (const InputFile &file : files)
+    if (isEmpty(file))
+      warnings.push_back(file.name + ": is empty" + (file.bytes.empty() ? " (0 bytes)" : " once unpacked") +
+                         "; expected triples: is it complete?");
+  if (!files.empty() && warnings.size() == files.size())
+    return Status::invalid(warnings.front());
   ReadStats stats;
   const auto start = std::chrono::steady_clock::now();
   if (Status status = importer.read(files, stats); !status.isOk())
     return status;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   Result<RdfGraph> graph = importer.build(std::move(stats));
-  if (graph)
-    graph->readSeconds = seconds;
+  if (!graph)
+    return graph;
+  if (graph->stats.triples == 0)
+    warnings.push_back(files[0].name + ": has no triples" +
+                       (files.size() > 1 ? ", and neither have the files after it" : "") + "; the graph is empty");
+  graph->readSeconds = seconds;
+  graph->warnings = std::move(warnings);
   return graph;
 }
 

@@ -29,10 +29,11 @@ struct RdfGraph {
   RawGraph raw;
   std::function<uint32_t(std::string_view)> find;  // IRIs without `<` and `>`; UINT32_MAX where unknown
   ReadStats stats;
-  double readSeconds = 0;  // until every term had its number
+  double readSeconds = 0;             // until every term had its number
+  std::vector<std::string> warnings;  // files without triples
 };
 
-/// Reads N-Triples (`.nt`) and Turtle (`.ttl`).
+/// Reads N-Triples (`.nt`) and Turtle (`.ttl`). Fails where all files are empty.
 Result<RdfGraph> importRdf(const std::vector<InputFile> &files, const RdfOptions &options, const Watch &watch);
 
 }  // namespace hector

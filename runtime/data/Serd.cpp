@@ -1,5 +1,8 @@
 #include "runtime/data/Serd.h"
 
+#include "runtime/base/Memory.h"
+
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <dlfcn.h>
@@ -96,7 +99,6 @@ public:
                                  onStatement, nullptr);
     lib.setStrict(reader, true);
     lib.setErrorSink(reader, onError, this);
-    constexpr size_t kPage = 1 << 16;
     int status = lib.readSource(
         reader, onRead, [](void *) { return 0; }, this, reinterpret_cast<const uint8_t *>(file.name.c_str()), kPage);
     lib.readerFree(reader);
@@ -109,15 +111,27 @@ public:
   }
 
 private:
+  static constexpr size_t kPage = 1 << 16;
+
   static Reading &self(void *handle) { return *static_cast<Reading *>(handle); }
 
   static size_t onRead(void *buffer, size_t size, size_t count, void *handle) {
     Reading &r = self(handle);
-    Result<size_t> got = r.stream->read(std::span(static_cast<char *>(buffer), size * count));
+    std::span<char> page(static_cast<char *>(buffer), size * count);
+    Result<size_t> got = r.stream->read(page);
     if (!got) {
       r.failure = got.status();
       return 0;
     }
+    // serd holds all of a term, however long.
+    r.sinceTriple += *got;
+    if (r.sinceTriple > BlockReader::kMaxLine + kPage) {
+      r.failure = Status::invalid(r.file.name + ":" + std::to_string(r.line) + ": no triple ends within " +
+                                  formatBytes(static_cast<int64_t>(BlockReader::kMaxLine)) +
+                                  ", the most supported; is a closing `\"` or `>` missing?");
+      return 0;
+    }
+    r.line += std::count(page.begin(), page.begin() + static_cast<std::ptrdiff_t>(*got), '\n');
     return *got;
   }
   static int onBase(void *handle, const SerdNode *uri) { return library().setBase(self(handle).env, uri); }
@@ -140,6 +154,7 @@ private:
   static int onStatement(void *handle, uint32_t, const SerdNode *, const SerdNode *subject, const SerdNode *predicate,
                          const SerdNode *object, const SerdNode *datatype, const SerdNode *language) {
     Reading &r = self(handle);
+    r.sinceTriple = 0;
     r.add(r.term(subject, nullptr, nullptr));
     r.add(r.term(predicate, nullptr, nullptr));
     r.add(r.term(object, datatype, language));
@@ -211,6 +226,8 @@ private:
   const std::function<Status(std::span<const HashedText>)> &take;
   std::unique_ptr<ByteStream> stream;
   void *env = nullptr;
+  size_t sinceTriple = 0;  // bytes read since the last triple
+  int64_t line = 1;        // at the end of what was read
   std::deque<std::string> terms;
   std::vector<HashedText> texts;
   std::string message;

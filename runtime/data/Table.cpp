@@ -2,6 +2,7 @@
 
 #include "runtime/base/Text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -108,6 +109,28 @@ std::optional<double> parseNumber(std::string_view text) {
   return value;
 }
 
+bool isColumnName(std::string_view field) {
+  if (field.empty())
+    return false;
+  if (field.front() == '+')
+    field.remove_prefix(1);
+  // Numbers that no double can hold are numbers nevertheless.
+  double value = 0;
+  auto [stop, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+  return error == std::errc::invalid_argument || stop != field.data() + field.size();
+}
+
+std::string headerNote(const InputFile &file, int64_t line, std::string_view text) {
+  return file.name + ":" + std::to_string(line) + ": " + inTicks(trim(text)) + " was taken as a header, not as a row";
+}
+
+std::string headerNote(const InputFile &file, int64_t line, const std::vector<std::string> &fields, char separator) {
+  std::string text;
+  for (size_t i = 0; i < fields.size(); ++i)
+    text += (i ? std::string(1, separator) : "") + fields[i];
+  return headerNote(file, line, text);
+}
+
 Result<TableFormat> sniffTable(const InputFile &file) {
   constexpr size_t kLook = 1 << 16, kRows = 200;
   BlockReader reader(file, kLook);
@@ -116,15 +139,18 @@ Result<TableFormat> sniffTable(const InputFile &file) {
     return block.status();
   std::string_view text = block->text;
   std::vector<std::string_view> lines;
-  while (!text.empty() && lines.size() < kRows) {
+  std::vector<int64_t> lineOf;
+  for (int64_t number = 1; !text.empty() && lines.size() < kRows; ++number) {
     std::string_view line = trim(takeLine(text));
     if (line.find('\0') != std::string_view::npos)
-      return Status::invalid(file.name + ": line " + std::to_string(lines.size() + 1) +
+      return Status::invalid(file.name + ": line " + std::to_string(number) +
                              " has a zero byte; expected a table in text");
     if (validUtf8Prefix(line) < line.size())
-      return notText(file, static_cast<int64_t>(lines.size()) + 1, line);
-    if (!line.empty())
+      return notText(file, number, line);
+    if (!line.empty()) {
       lines.push_back(line);
+      lineOf.push_back(number);
+    }
   }
   if (lines.empty())
     return Status::invalid(file.name + ": has no rows; expected a table in text");
@@ -154,45 +180,61 @@ Result<TableFormat> sniffTable(const InputFile &file) {
       format.countLine = static_cast<int64_t>(*rows);
       first = 1;
     }
-  bool firstIsNumbers = true;
+  // The rows of ids, and the first field that is none.
+  size_t idRows = 0, oddRow = lines.size();
+  std::string odd;
   for (size_t i = first; i < lines.size(); ++i) {
     splitRow(lines[i], format.separator, fields);
-    bool numbers = true;
-    for (std::string_view field : fields)
-      numbers &= parseId(field).has_value();
-    if (i == 0 && lines.size() > 1)
-      firstIsNumbers = numbers;
-    else
-      format.allNumbers &= numbers;
+    auto field = std::find_if(fields.begin(), fields.end(), [](std::string_view f) { return !parseId(f); });
+    if (field == fields.end()) {
+      ++idRows;
+    } else if (oddRow == lines.size()) {
+      oddRow = i;
+      odd = *field;
+    }
   }
-  format.header = format.allNumbers && !firstIsNumbers;
-  if (!firstIsNumbers && !format.header)
-    format.allNumbers = false;
+  format.allNumbers = oddRow == lines.size();
+  // Where the first line alone is not of ids it is a header, or else a row that must not be lost.
+  if (oddRow == 0 && lines.size() > 1 && idRows + 1 == lines.size()) {
+    splitRow(lines[0], format.separator, fields);
+    format.header = format.allNumbers = std::all_of(fields.begin(), fields.end(), isColumnName);
+  }
+  if (format.header)
+    format.notes.push_back(headerNote(file, lineOf[0], lines[0]));
+  else if (!format.allNumbers && !odd.empty() && idRows * 2 > lines.size() - first)
+    format.notes.push_back(file.name + ":" + std::to_string(lineOf[oddRow]) + ": " + inTicks(odd) +
+                           " is not a whole number from 0, so all fields were read as names");
+  if (format.countLine || format.header)
+    format.skipLines = lineOf[0];
   return format;
 }
 
 Result<SmallTable> readSmallTable(const InputFile &file, char separator) {
-  Result<std::string> text = readWhole(file);
-  if (!text)
-    return text.status();
   SmallTable table;
-  std::string_view rest = *text;
+  BlockReader reader(file, size_t{1} << 20);
   std::vector<std::string_view> fields;
-  for (int64_t line = 1; !rest.empty(); ++line) {
-    std::string_view row = takeLine(rest);
-    if (trim(row).empty())
-      continue;
-    if (validUtf8Prefix(row) < row.size())
-      return notText(file, line, row);
-    std::vector<std::string> unquoted;
-    unquoted.reserve(row.size() / 2 + 1);  // views into it stay valid
-    if (row.ends_with('\r'))
-      row.remove_suffix(1);
-    splitRow(row, separator, fields, &unquoted);
-    table.rows.emplace_back(fields.begin(), fields.end());
-    table.lineOf.push_back(line);
+  for (int64_t line = 1;;) {
+    Result<Block> block = reader.next();
+    if (!block)
+      return block.status();
+    if (block->text.empty())
+      return table;
+    for (std::string_view rest = block->text; !rest.empty(); ++line) {
+      std::string_view row = takeLine(rest);
+      if (trim(row).empty())
+        continue;
+      if (validUtf8Prefix(row) < row.size())
+        return notText(file, line, row);
+      std::vector<std::string> unquoted;
+      // Views into it stay valid: a field in quotes has a quote before it and one after it.
+      unquoted.reserve(static_cast<size_t>(std::count(row.begin(), row.end(), '"')) / 2 + 1);
+      if (row.ends_with('\r'))
+        row.remove_suffix(1);
+      splitRow(row, separator, fields, &unquoted);
+      table.rows.emplace_back(fields.begin(), fields.end());
+      table.lineOf.push_back(line);
+    }
   }
-  return table;
 }
 
 namespace {

@@ -17,6 +17,8 @@ struct TableFormat {
   std::optional<int64_t> countLine;  // a first line that says how many rows follow
   bool header = false;               // a first line of names over numbers
   bool allNumbers = true;            // in the rows that were looked at
+  int64_t skipLines = 0;             // those before the first row
+  std::vector<std::string> notes;    // what was decided that the user should know: a header, numbers read as names
 };
 
 /// Cuts a line. Spaces around fields go; fields of comma-separated tables may stand in double quotes.
@@ -28,6 +30,12 @@ void splitRow(std::string_view line, char separator, std::vector<std::string_vie
 std::optional<uint64_t> parseId(std::string_view text);
 /// A number such as -1.5e3; nothing for any other text.
 std::optional<double> parseNumber(std::string_view text);
+
+/// Whether a field may be a column's name: it is not empty and not wholly a number. All fields of a header are such.
+bool isColumnName(std::string_view field);
+/// What is said of a first line that was taken for a header.
+std::string headerNote(const InputFile &file, int64_t line, std::string_view text);
+std::string headerNote(const InputFile &file, int64_t line, const std::vector<std::string> &fields, char separator);
 
 /// Looks at the start of a file. Fails where it is empty or not text.
 Result<TableFormat> sniffTable(const InputFile &file);

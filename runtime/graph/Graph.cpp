@@ -2,6 +2,7 @@
 #include "runtime/graph/Graph.h"
 
 #include "runtime/base/Parallel.h"
+#include "runtime/base/Text.h"
 #include "runtime/graph/DerivedForms.h"
 #include "runtime/storage/Safetensors.h"
 
@@ -12,6 +13,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,35 +64,27 @@ std::string allowedRange(std::string_view ids, std::string_view things, int64_t 
   return std::string(ids) + " are 0 to " + std::to_string(count - 1);
 }
 
-/// Copies ids in parallel. `isWrong(previous, id)` may refuse one, `previous` being the id before it or something
-/// smaller; `explain(i, previous, id)` then says why, for the first that is refused.
-template <class F, class G> Result<IdArray> copyIds(const IdSource &ids, int64_t limit, F &&isWrong, G &&explain) {
+/// Copies ids in parallel. All must be below `count`; `explain(i, id)` says what is wrong with the first that is not.
+template <class F> Result<IdArray> copyIds(const IdSource &ids, int64_t count, int64_t limit, F &&explain) {
   constexpr int64_t kGrain = int64_t{1} << 18;
   struct Wrong {
-    int64_t place = -1, previous = 0, id = 0;
+    int64_t place = -1, id = 0;
   };
   auto copy = [&]<class Id>(BigVector<Id> copied) -> Result<IdArray> {
     std::vector<Wrong> wrong(static_cast<size_t>(numChunks(ids.size(), kGrain)));
     parallelFor(ids.size(), kGrain, [&](int64_t begin, int64_t end) {
-      int64_t previous = begin > 0 ? std::numeric_limits<int64_t>::min() : 0;
       for (int64_t i = begin; i < end; ++i) {
         int64_t id = ids[i];
-        if (isWrong(previous, id)) {
-          wrong[begin / kGrain] = {i, previous, id};
+        if (id < 0 || id >= count) {
+          wrong[begin / kGrain] = {i, id};
           return;
         }
-        previous = id;
         copied[i] = static_cast<Id>(id);
       }
     });
-    // Neighbours in different chunks are compared as copied.
-    for (int64_t begin = 0; begin < ids.size(); begin += kGrain) {
-      const Wrong &first = wrong[begin / kGrain];
-      if (begin > 0 && first.place != begin && isWrong(copied[begin - 1], copied[begin]))
-        return explain(begin, copied[begin - 1], copied[begin]);
+    for (const Wrong &first : wrong)
       if (first.place >= 0)
-        return explain(first.place, first.previous, first.id);
-    }
+        return explain(first.place, first.id);
     return IdArray(std::move(copied));
   };
   const auto size = static_cast<size_t>(ids.size());
@@ -99,26 +93,47 @@ template <class F, class G> Result<IdArray> copyIds(const IdSource &ids, int64_t
 }
 
 Result<IdArray> copyNodeIds(const IdSource &ids, std::string_view array, int64_t numNodes, int64_t limit) {
-  return copyIds(
-      ids, limit, [&](int64_t, int64_t id) { return id < 0 || id >= numNodes; },
-      [&](int64_t i, int64_t, int64_t id) {
-        return Status::invalid(element(array, i) + " is " + std::to_string(id) + "; " +
-                               allowedRange("node ids", "nodes", numNodes));
-      });
+  return copyIds(ids, numNodes, limit, [&](int64_t i, int64_t id) {
+    return Status::invalid(element(array, i) + " is " + std::to_string(id) + "; " +
+                           allowedRange("node ids", "nodes", numNodes));
+  });
 }
 
 Result<IdArray> copyTypes(const IdSource &types, int64_t numRelations, int64_t limit) {
-  auto isOutside = [&](int64_t type) { return type < 0 || type >= numRelations; };
-  return copyIds(
-      types, limit, [&](int64_t previous, int64_t type) { return isOutside(type) || type < previous; },
-      [&](int64_t i, int64_t previous, int64_t type) {
-        if (isOutside(type))
-          return Status::invalid(element("graph.etype", i) + " is " + std::to_string(type) + "; " +
-                                 allowedRange("edge types", "relations", numRelations));
-        return Status::invalid(element("graph.etype", i) + " is " + std::to_string(type) + ", but " +
-                               element("graph.etype", i - 1) + " is " + std::to_string(previous) +
-                               "; edge types must not decrease: sort the edges by type");
+  return copyIds(types, numRelations, limit, [&](int64_t i, int64_t type) {
+    return Status::invalid(element("graph.etype", i) + " is " + std::to_string(type) + "; " +
+                           allowedRange("edge types", "relations", numRelations));
+  });
+}
+
+/// The edges by type, those of one type in their order; empty where that is the order they are in.
+IdArray orderByType(const IdArray &types, int64_t numRelations) {
+  return types.visit([&]<class Id>(std::span<const Id> ids) -> IdArray {
+    if (std::is_sorted(ids.begin(), ids.end()))
+      return IdArray();
+    // Counting takes memory for each relation, so where they outnumber the edges those are compared.
+    if (numRelations <= types.size())
+      return std::move(groupByNode(ids, numRelations).edges);
+    BigVector<Id> order(ids.size());
+    std::iota(order.begin(), order.end(), Id{0});
+    std::stable_sort(order.begin(), order.end(), [&](Id a, Id b) { return ids[a] < ids[b]; });
+    return IdArray(std::move(order));
+  });
+}
+
+/// `ids[order[i]]` at place i. Both arrays have one width.
+IdArray gather(const IdArray &ids, const IdArray &order) {
+  constexpr int64_t kGrain = int64_t{1} << 18;
+  return ids.visit([&]<class Id>(std::span<const Id> from) {
+    BigVector<Id> to(from.size());
+    order.visit([&](auto places) {
+      parallelFor(ids.size(), kGrain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          to[i] = from[places[i]];
       });
+    });
+    return IdArray(std::move(to));
+  });
 }
 
 Result<std::vector<int64_t>> copyNodeTypes(const IdSource &ptr) {
@@ -169,6 +184,7 @@ struct Graph::Data {
   IdArray src;
   IdArray dst;
   IdArray etype;
+  IdArray edgeNumbers;  // empty: 0, 1, 2 …
 
   Lazy<std::vector<int64_t>> etypePtr;
   Lazy<EdgeIndex> outgoing;
@@ -201,7 +217,7 @@ Result<std::shared_ptr<Graph::Data>> Graph::Data::build(const IdSource &src, con
   auto checkLength = [&](const IdSource &array, std::string_view name) {
     if (array.size() == src.size())
       return Status::ok();
-    return Status::invalid("graph.src has " + std::to_string(src.size()) + " entries, but " + std::string(name) +
+    return Status::invalid("graph.src has " + counted(src.size(), "entry", "entries") + ", but " + std::string(name) +
                            " has " + std::to_string(array.size()) + "; each needs one for every edge");
   };
   if (Status status = checkLength(dst, "graph.dst"); !status.isOk())
@@ -234,6 +250,10 @@ Result<std::shared_ptr<Graph::Data>> Graph::Data::build(const IdSource &src, con
   data->src = std::move(*sources);
   data->dst = std::move(*destinations);
   data->etype = std::move(*types);
+  data->edgeNumbers = orderByType(data->etype, numRelations);
+  if (data->edgeNumbers.size() > 0)
+    for (IdArray *array : {&data->src, &data->dst, &data->etype})
+      *array = gather(*array, data->edgeNumbers);
   return data;
 }
 
@@ -248,7 +268,8 @@ Result<IdArray> Graph::Data::typeOfRelation(const IdArray &ends, std::string_vie
       types.set(relation, type);
     } else if (type != types[relation]) {
       auto describe = [&](int64_t edge, int64_t nodeType) {
-        return "edge " + std::to_string(edge) + " has node " + std::to_string(ends[edge]) + " of type " +
+        const int64_t number = edgeNumbers.size() == 0 ? edge : edgeNumbers[edge];
+        return "edge " + std::to_string(number) + " has node " + std::to_string(ends[edge]) + " of type " +
                std::to_string(nodeType);
       };
       return Status::invalid("relation " + std::to_string(relation) + " has " + std::string(endName) +
@@ -312,6 +333,10 @@ Result<Graph> Graph::fromTensors(const TensorFile &file, int64_t numRelations, i
     numRelations = largest + 1;
   }
 
+  if (numRelations > kMaxRelations)
+    return Status::invalid("the graph is to have " + counted(numRelations, "edge type") + "; at most " +
+                           std::to_string(kMaxRelations) + " are supported");
+
   if (ntypePtr) {
     auto data = Data::build(sources, destinations, types, IdSource(*ntypePtr), numRelations, IdWidth::Fitting);
     if (!data)
@@ -337,7 +362,7 @@ Result<Graph> Graph::fromTensors(const TensorFile &file, int64_t numRelations, i
     numNodes = largest + 1;
   }
   if (numNodes > kMaxNodes)
-    return Status::invalid("the graph is to have " + std::to_string(numNodes) + " nodes; at most " +
+    return Status::invalid("the graph is to have " + counted(numNodes, "node") + "; at most " +
                            std::to_string(kMaxNodes) + " are supported");
   std::array<int64_t, 2> oneType = {0, numNodes};
   auto data = Data::build(sources, destinations, types, IdSource(oneType), numRelations, IdWidth::Fitting);
@@ -372,6 +397,10 @@ const IdArray &Graph::dst() const {
 
 const IdArray &Graph::etype() const {
   return data->etype;
+}
+
+const IdArray &Graph::edgeNumbers() const {
+  return data->edgeNumbers;
 }
 
 std::span<const int64_t> Graph::ntypePtr() const {

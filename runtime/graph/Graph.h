@@ -1,9 +1,11 @@
 /// A typed graph and the forms derived from it.
 ///
 /// Nodes of one type have contiguous ids: type k owns `ntypePtr[k] .. ntypePtr[k+1]-1`. Edges go from `src` to `dst`
-/// and are sorted by type: relation r owns `etypePtr[r] .. etypePtr[r+1]-1`. Several edges may join the same nodes. A
-/// pair is a (node, relation) that at least one edge has: a source pair by the edges' sources, a destination pair by
-/// their destinations. Pairs are numbered by relation, then by node, so that those of one relation are contiguous.
+/// and are sorted by type: relation r owns `etypePtr[r] .. etypePtr[r+1]-1`. They may come in any order; a graph sorts
+/// them by type, keeps the order of those of one type, and remembers their numbers (`edgeNumbers`). Several edges may
+/// join the same nodes. A pair is a (node, relation) that at least one edge has: a source pair by the edges' sources, a
+/// destination pair by their destinations. Pairs are numbered by relation, then by node, so that those of one relation
+/// are contiguous.
 ///
 /// Example: edges 0:(5→1, r0), 1:(5→2, r0), 2:(3→2, r0), 3:(5→1, r1)
 ///   source pairs       (3,r0)=0 (5,r0)=1 (5,r1)=2      edges → 1 1 0 2
@@ -90,7 +92,7 @@ enum class TileRows { Edges, SrcPairs, DstPairs, Nodes };
 /// Immutable once created; derived forms are built on first use and kept. Safe to share between threads.
 class Graph {
 public:
-  /// Checks everything: lengths, id ranges, `etype` sorted and below `numRelations`, `ntypePtr` rising from 0.
+  /// Checks everything: lengths, id ranges, `etype` below `numRelations`, `ntypePtr` rising from 0.
   /// Messages call the arrays `graph.src`, `graph.dst`, `graph.etype` and `graph.ntype_ptr`.
   /// All arrays of a graph share one width: 32 bits where the numbers of nodes, edges and relations fit, else 64.
   /// Takes memory for the edges only; derived forms may take some for each node and relation.
@@ -114,6 +116,10 @@ public:
   const IdArray &src() const;
   const IdArray &dst() const;
   const IdArray &etype() const;
+  /// The number that each edge came with: its row in edge inputs and results, and what messages call it. Empty where
+  /// edges came sorted by type and have kept their numbers.
+  const IdArray &edgeNumbers() const;
+  int64_t edgeNumber(int64_t edge) const { return edgeNumbers().size() == 0 ? edge : edgeNumbers()[edge]; }
   std::span<const int64_t> ntypePtr() const;
   std::span<const int64_t> etypePtr() const;
 

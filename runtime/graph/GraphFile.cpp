@@ -17,10 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kFormat = "graph/1";
-
-std::string count(int64_t n, std::string_view what) {
-  return std::to_string(n) + " " + std::string(what) + (n == 1 ? "" : "s");
-}
+constexpr int64_t kFewRelations = 1024;  // that may lack edges
 
 /// The JSON text of a metadata entry as an array; a message where it is none.
 Result<Json> arrayOf(const TensorFile &tensors, const std::string &key) {
@@ -139,22 +136,45 @@ bool checkIds(const Tensor &ids, const std::string &name, int64_t numNodes, Find
   return twice == sorted.end();
 }
 
+/// Labels where nodes may have several: 1 where a node is of a class, else 0.
+void checkLabelMatrix(const Tensor &label, size_t numClasses, Findings &findings) {
+  const int64_t columns = label.shape[1];
+  if (numClasses > 0 && columns != static_cast<int64_t>(numClasses))
+    findings.add("label has " + count(columns, "column") + ", but the metadata `label_names` has " +
+                 count(static_cast<int64_t>(numClasses), "name") + "; expected as many");
+  for (int64_t i = 0; i < label.numElements(); ++i) {
+    float value;
+    std::memcpy(&value, label.bytes + i * static_cast<int64_t>(sizeof(float)), sizeof(float));
+    if (value == 0 || value == 1)
+      continue;
+    return findings.add("label has " + std::to_string(value) + " in row " + std::to_string(i / columns) + ", column " +
+                        std::to_string(i % columns) + "; expected 1 where the node is of the class, else 0");
+  }
+}
+
 void checkLabels(const TensorFile &tensors, int64_t numNodes, size_t numClasses, Findings &findings) {
   const Tensor *label = tensors.find("label");
   const Tensor *node = idTensor(tensors, "label.node", findings);
   std::vector<int64_t> labelled;
   if (label) {
-    const bool sound = label->dtype == DType::I64 && label->shape.size() == 1;
+    const bool isMatrix = label->dtype == DType::F32 && label->shape.size() == 2;
+    const bool isList = label->dtype == DType::I64 && label->shape.size() == 1;
+    const bool sound = isList || isMatrix;
     if (!sound)
       findings.add("label holds " + std::string(name(label->dtype)) + " of shape " + formatShape(label->shape) +
-                   "; expected I64 with one dimension");
+                   "; expected I64 with one dimension, or F32 with a row for each labelled node and a column for each "
+                   "class");
+    const int64_t numRows = sound ? label->shape[0] : label->numElements();
     if (!tensors.find("label.node"))
-      findings.add("label has " + std::to_string(label->numElements()) + " entries" +
+      findings.add("label has " + (isMatrix ? counted(numRows, "row") : counted(numRows, "entry", "entries")) +
                    ", but label.node is missing; it says which nodes they belong to");
-    if (sound && node && node->numElements() != label->numElements())
-      findings.add("label has " + std::to_string(label->numElements()) + " entries, but label.node has " +
-                   std::to_string(node->numElements()) + "; each needs one for every labelled node");
-    for (int64_t i = 0; sound && i < label->numElements(); ++i)
+    if (sound && node && node->numElements() != numRows)
+      findings.add("label has " + (isMatrix ? counted(numRows, "row") : counted(numRows, "entry", "entries")) +
+                   ", but label.node has " + std::to_string(node->numElements()) +
+                   "; each needs one for every labelled node");
+    if (isMatrix)
+      checkLabelMatrix(*label, numClasses, findings);
+    for (int64_t i = 0; isList && i < label->numElements(); ++i)
       if (int64_t value = label->intAt(i); value < 0 || (numClasses > 0 && value >= static_cast<int64_t>(numClasses))) {
         findings.add("label[" + std::to_string(i) + "] is " + std::to_string(value) + "; " +
                      (numClasses > 0 ? "labels are 0 to " + std::to_string(numClasses - 1) : "labels start at 0"));
@@ -208,8 +228,8 @@ void checkNames(const TensorFile &tensors, int64_t numNodes, bool deep, Findings
   if (!offsets)
     return;
   if (offsets->numElements() != numNodes + 1)
-    return findings.add("names.offsets has " + std::to_string(offsets->numElements()) + " entries; " +
-                        count(numNodes, "node") + " need " + std::to_string(numNodes + 1));
+    return findings.add("names.offsets has " + counted(offsets->numElements(), "entry", "entries") + "; " +
+                        counted(numNodes, "node") + " need " + std::to_string(numNodes + 1));
   int64_t last = 0;
   for (int64_t i = 0; i <= numNodes; ++i) {
     int64_t offset = offsets->intAt(i);
@@ -221,7 +241,7 @@ void checkNames(const TensorFile &tensors, int64_t numNodes, bool deep, Findings
   }
   if (last != bytes->numElements())
     return findings.add("names.offsets ends at " + std::to_string(last) + ", but names.bytes has " +
-                        std::to_string(bytes->numElements()) + " bytes; expected them to agree");
+                        counted(bytes->numElements(), "byte") + "; expected them to agree");
   if (!deep)
     return;
   const char *text = reinterpret_cast<const char *>(bytes->bytes);
@@ -251,7 +271,8 @@ void checkFeatures(const TensorFile &tensors, const Graph &graph, const std::vec
     }
     if (!isFloat(tensor.dtype) || tensor.shape.size() != 2 || tensor.shape[0] != rows) {
       findings.add(name + " holds " + std::string(hector::name(tensor.dtype)) + " of shape " +
-                   formatShape(tensor.shape) + "; expected floats with " + count(rows, "row") + " and two dimensions");
+                   formatShape(tensor.shape) + "; expected floats with " + counted(rows, "row") +
+                   " and two dimensions");
       continue;
     }
     if (!deep || tensor.dtype != DType::F32)
@@ -287,11 +308,12 @@ void checkEnds(const Graph &graph, const std::vector<std::string> &nodeTypes, co
       }
       auto ptr = graph.ntypePtr().subspan(static_cast<size_t>(it - nodeTypes.begin()));
       const IdArray &ids = atSource ? graph.src() : graph.dst();
+      // Those of one type keep the order of the file, so the first one found here is the first one there.
       for (int64_t e = graph.etypePtr()[r]; e < graph.etypePtr()[r + 1]; ++e)
         if (ids[e] < ptr[0] || ids[e] >= ptr[1]) {
           findings.add(what + " has " + word + " of type " + inTicks(end) + ", which are nodes " +
                        std::to_string(ptr[0]) + " to " + std::to_string(ptr[1] - 1) + ", but edge " +
-                       std::to_string(e) + " has node " + std::to_string(ids[e]));
+                       std::to_string(graph.edgeNumber(e)) + " has node " + std::to_string(ids[e]));
           break;
         }
     }
@@ -299,13 +321,29 @@ void checkEnds(const Graph &graph, const std::vector<std::string> &nodeTypes, co
       auto size = [&](size_t k) { return graph.etypePtr()[k + 1] - graph.etypePtr()[k]; };
       auto other = static_cast<size_t>(type.inverseOf);
       if (size(r) != size(other))
-        findings.add(what + " has " + count(size(r), "edge") + ", but edge type " + std::to_string(other) + " " +
+        findings.add(what + " has " + counted(size(r), "edge") + ", but edge type " + std::to_string(other) + " " +
                      inTicks(edgeTypes[other].name) + ", of which it is the inverse, has " +
                      std::to_string(size(other)));
     }
     if (findings.full())
       return;
   }
+}
+
+/// Where no node type says how many nodes there are, `x` does.
+Result<Graph> graphWith(const TensorFile &tensors, int64_t numRelations) {
+  const Tensor *x = tensors.find("x");
+  if (x && !x->shape.empty() && !tensors.find("graph.ntype_ptr"))
+    if (Result<Graph> graph = Graph::fromTensors(tensors, numRelations, x->shape[0]))
+      return graph;
+  return Graph::fromTensors(tensors, numRelations);
+}
+
+Status checkNodeTypes(int64_t numNames, const Graph &graph) {
+  if (numNames == graph.numNodeTypes())
+    return Status::ok();
+  return Status::invalid("the metadata `node_types` has " + counted(numNames, "name") + ", but graph.ntype_ptr has " +
+                         counted(graph.numNodeTypes(), "type") + "; expected as many");
 }
 
 struct Described {
@@ -332,27 +370,27 @@ Described describe(const TensorFile &tensors, bool deep, Findings &findings) {
     contents.source = it->second;
 
   const bool hasEdgeTypes = tensors.metadata.contains("edge_types");
-  Result<Graph> graph =
-      Graph::fromTensors(tensors, hasEdgeTypes ? static_cast<int64_t>(contents.edgeTypes.size()) : -1);
+  Result<Graph> graph = graphWith(tensors, hasEdgeTypes ? static_cast<int64_t>(contents.edgeTypes.size()) : -1);
   if (!graph) {
     findings.add(graph.status().message());
     return out;
   }
   if (!tensors.metadata.contains("node_types"))
-    for (int64_t t = 0; t < graph->numNodeTypes() && t < 100'000; ++t)
+    for (int64_t t = 0; t < graph->numNodeTypes(); ++t)
       contents.nodeTypes.push_back(graph->numNodeTypes() == 1 ? "node" : "node" + std::to_string(t));
-  if (!hasEdgeTypes)
+  // One edge of a huge type declares as many types; they get no names, so that memory stays in proportion to the file.
+  if (!hasEdgeTypes && graph->numRelations() <= graph->numEdges() + kFewRelations)
     for (int64_t r = 0; r < graph->numRelations(); ++r)
       contents.edgeTypes.push_back({.name = "relation" + std::to_string(r), .src = "", .dst = ""});
-  if (static_cast<int64_t>(contents.nodeTypes.size()) != graph->numNodeTypes()) {
-    findings.add("the metadata `node_types` has " + count(static_cast<int64_t>(contents.nodeTypes.size()), "name") +
-                 ", but graph.ntype_ptr has " + count(graph->numNodeTypes(), "type") + "; expected as many");
+  if (Status status = checkNodeTypes(static_cast<int64_t>(contents.nodeTypes.size()), *graph); !status.isOk()) {
+    findings.add(status.message());
     return out;
   }
   std::set<std::string> distinct(contents.nodeTypes.begin(), contents.nodeTypes.end());
   if (distinct.size() != contents.nodeTypes.size())
     findings.add("the metadata `node_types` has a name twice; expected different names");
-  checkEnds(*graph, contents.nodeTypes, contents.edgeTypes, findings);
+  if (hasEdgeTypes)
+    checkEnds(*graph, contents.nodeTypes, contents.edgeTypes, findings);
   checkNames(tensors, graph->numNodes(), deep, findings);
   checkFeatures(tensors, *graph, contents.nodeTypes, deep, findings);
   checkLabels(tensors, graph->numNodes(), contents.labelNames.size(), findings);
@@ -368,36 +406,8 @@ std::string dump(const Json &json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace
-
-std::string_view GraphContents::nodeName(int64_t node) const {
-  const Tensor *offsets = tensors.find("names.offsets");
-  const Tensor *bytes = tensors.find("names.bytes");
-  if (!offsets || !bytes || node < 0 || node + 1 >= offsets->numElements())
-    return {};
-  int64_t begin = offsets->intAt(node), end = offsets->intAt(node + 1);
-  if (begin < 0 || begin > end || end > bytes->numElements())
-    return {};
-  return {reinterpret_cast<const char *>(bytes->bytes) + begin, static_cast<size_t>(end - begin)};
-}
-
-Result<GraphFile> graphFromTensors(TensorFile tensors, const std::string &name) {
-  Findings findings(1);
-  Described described = describe(tensors, /*deep=*/false, findings);
-  if (findings.full())
-    return Status::invalid(name + ": " + std::move(findings).take().front());
-  described.contents.tensors = std::move(tensors);
-  return GraphFile(std::move(described.contents), std::move(*described.graph));
-}
-
-Result<GraphFile> loadGraphFile(const std::string &path) {
-  Result<TensorFile> tensors = readSafetensors(path);
-  if (!tensors)
-    return tensors.status();
-  return graphFromTensors(std::move(*tensors), path);
-}
-
-Status saveGraphFile(const std::string &path, GraphContents contents) {
+/// Makes the metadata from the fields.
+void fillMetadata(GraphContents &contents) {
   Json edgeTypes = Json::array();
   for (const EdgeType &type : contents.edgeTypes) {
     Json item = {{"name", type.name}};
@@ -417,6 +427,60 @@ Status saveGraphFile(const std::string &path, GraphContents contents) {
     metadata["label_names"] = dump(Json(contents.labelNames));
   if (!contents.source.empty())
     metadata["source"] = contents.source;
+}
+
+}  // namespace
+
+std::string_view GraphContents::nodeName(int64_t node) const {
+  const Tensor *offsets = tensors.find("names.offsets");
+  const Tensor *bytes = tensors.find("names.bytes");
+  if (!offsets || !bytes || node < 0 || node + 1 >= offsets->numElements())
+    return {};
+  int64_t begin = offsets->intAt(node), end = offsets->intAt(node + 1);
+  if (begin < 0 || begin > end || end > bytes->numElements())
+    return {};
+  return {reinterpret_cast<const char *>(bytes->bytes) + begin, static_cast<size_t>(end - begin)};
+}
+
+Result<int64_t> numNamedRelations(const TensorFile &tensors) {
+  Result<Json> types = arrayOf(tensors, "edge_types");
+  if (!types)
+    return types.status();
+  return types->is_null() ? int64_t{-1} : static_cast<int64_t>(types->size());
+}
+
+Result<Graph> readGraph(const TensorFile &tensors, int64_t numRelations, int64_t numNodes) {
+  Result<int64_t> named = numNamedRelations(tensors);
+  if (!named)
+    return named.status();
+  Result<Json> nodeTypes = arrayOf(tensors, "node_types");
+  if (!nodeTypes)
+    return nodeTypes.status();
+  Result<Graph> graph = Graph::fromTensors(tensors, *named >= 0 ? *named : numRelations, numNodes);
+  if (graph && !nodeTypes->is_null())
+    if (Status status = checkNodeTypes(static_cast<int64_t>(nodeTypes->size()), *graph); !status.isOk())
+      return status;
+  return graph;
+}
+
+Result<GraphFile> graphFromTensors(TensorFile tensors, const std::string &name) {
+  Findings findings(1);
+  Described described = describe(tensors, /*deep=*/false, findings);
+  if (findings.full())
+    return Status::invalid(name + ": " + std::move(findings).take().front());
+  described.contents.tensors = std::move(tensors);
+  return GraphFile(std::move(described.contents), std::move(*described.graph));
+}
+
+Result<GraphFile> loadGraphFile(const std::string &path) {
+  Result<TensorFile> tensors = readSafetensors(path);
+  if (!tensors)
+    return tensors.status();
+  return graphFromTensors(std::move(*tensors), path);
+}
+
+Status saveGraphFile(const std::string &path, GraphContents contents) {
+  fillMetadata(contents);
   return writeSafetensors(path, contents.tensors);
 }
 
@@ -424,6 +488,12 @@ std::vector<std::string> checkGraph(const TensorFile &tensors, size_t limit) {
   Findings findings(limit);
   describe(tensors, /*deep=*/true, findings);
   return std::move(findings).take();
+}
+
+std::vector<std::string> checkGraph(const GraphContents &contents, size_t limit) {
+  GraphContents copy = contents;
+  fillMetadata(copy);
+  return checkGraph(copy.tensors, limit);
 }
 
 }  // namespace hector

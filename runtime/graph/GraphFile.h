@@ -1,12 +1,14 @@
 /// A graph and what belongs to it (names, types, features, labels, splits) as one safetensors file.
 ///
-/// Tensors: `graph.src`, `graph.dst`, `graph.etype` (I32 where ids fit, else I64; edges sorted by type) and
+/// Tensors: `graph.src`, `graph.dst`, `graph.etype` (I32 where ids fit, else I64; edges in any order) and
 /// `graph.ntype_ptr` (I64); `names.bytes` (U8) and `names.offsets` (I64, nodes + 1): the nodes' names, UTF-8, one after
 /// the other; `feat.TYPE` (F32, a row for each node of that type) and `x` (F32, a row for each node) where all types
 /// share one width; `label` (I64) and `label.node` (I64, node ids): the labelled nodes; `split.train`, `split.valid`,
-/// `split.test` (I64, node ids); `edge.split` (U8: 0 train, 1 valid, 2 test), one per edge. All but the first two are
-/// optional. Metadata: `hector.format` is "graph/1"; `node_types`, `edge_types` and `label_names` are JSON arrays;
-/// `source` says where the graph came from.
+/// `split.test` (I64, node ids); `edge.split` (U8: 0 train, 1 valid, 2 test), one per edge in the order of `graph.src`. If
+/// nodes have several labels each, `label` (F32) has one row per labelled node and one column per class: 1 if the node is
+/// of that class, else 0. All but the first two are optional. Metadata: `hector.format` is "graph/1"; `node_types`,
+/// `edge_types` and `label_names` are JSON arrays; `source` says where the graph came from. If the metadata names types,
+/// there are as many as it names, with edges or without.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -33,7 +35,7 @@ struct EdgeType {
 struct GraphContents {
   TensorFile tensors;  // metadata other than the fields below is kept
   std::vector<std::string> nodeTypes;
-  std::vector<EdgeType> edgeTypes;
+  std::vector<EdgeType> edgeTypes;  // empty where a file without names has more of them than edges
   std::vector<std::string> labelNames;
   std::string source;
 
@@ -47,6 +49,13 @@ struct GraphFile : GraphContents {
   Graph graph;
 };
 
+/// The graph alone, with as many edge types as the metadata names; where it names none, `numRelations`. Numbers that
+/// are negative are worked out as `Graph::fromTensors` does. Fails where the metadata names another number of node
+/// types than the graph has.
+Result<Graph> readGraph(const TensorFile &tensors, int64_t numRelations = -1, int64_t numNodes = -1);
+/// How many edge types the metadata names, -1 where it names none. Fails where it is not understood.
+Result<int64_t> numNamedRelations(const TensorFile &tensors);
+
 /// Maps a file and checks all that `checkGraph` checks but the contents of features and names.
 /// Files without types in their metadata get "node" or "node0", "node1" … and "relation0" …
 Result<GraphFile> loadGraphFile(const std::string &path);
@@ -58,5 +67,7 @@ Status saveGraphFile(const std::string &path, GraphContents contents);
 
 /// Everything that is wrong with a graph file, one message each, at most `limit` of them; empty where it is sound.
 std::vector<std::string> checkGraph(const TensorFile &tensors, size_t limit = 20);
+/// The same for contents that are yet to be written.
+std::vector<std::string> checkGraph(const GraphContents &contents, size_t limit = 20);
 
 }  // namespace hector

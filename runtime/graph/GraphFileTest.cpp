@@ -124,6 +124,69 @@ TEST(GraphFileTest, FilesWithoutTypesGetNames) {
   EXPECT_EQ(read->edgeTypes.at(1).name, "relation1");
 }
 
+TEST(GraphFileTest, EdgesMayComeInAnyOrder) {
+  GraphContents contents = example();
+  contents.tensors.tensors["graph.src"] = ids({2, 0, 2, 1});
+  contents.tensors.tensors["graph.dst"] = ids({0, 2, 1, 2});
+  contents.tensors.tensors["graph.etype"] = ids({1, 0, 1, 0});
+  TemporaryFile file;
+  ASSERT_TRUE(saveGraphFile(file.path, contents).isOk());
+  Result<GraphFile> read = loadGraphFile(file.path);
+  ASSERT_TRUE(read) << read.status().message();
+  EXPECT_EQ(read->graph.edgeNumber(0), 1);
+  EXPECT_EQ(read->graph.edgeNumber(2), 0);
+  expectEqual(read->tensors, contents.tensors);
+}
+
+TEST(GraphFileTest, EdgesOfAWrongTypeAreToldByTheirNumbersInTheFile) {
+  GraphContents contents = example();
+  contents.tensors.tensors["graph.src"] = ids({2, 0, 2, 2});
+  contents.tensors.tensors["graph.dst"] = ids({0, 2, 1, 2});
+  contents.tensors.tensors["graph.etype"] = ids({1, 0, 1, 0});
+  TemporaryFile file;
+  ASSERT_TRUE(saveGraphFile(file.path, contents).isOk());
+  Result<GraphFile> read = loadGraphFile(file.path);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.status().message(), file.path +
+                                         ": edge type 0 `writes` has sources of type `author`, which are nodes 0 "
+                                         "to 1, but edge 3 has node 2");
+}
+
+TEST(GraphFileTest, MetadataSaysHowManyTypesThereAre) {
+  TensorFile tensors = example().tensors;
+  tensors.metadata["edge_types"] = R"(["a", "b", "c"])";
+  Result<Graph> graph = readGraph(tensors, /*numRelations=*/7);
+  ASSERT_TRUE(graph) << graph.status().message();
+  EXPECT_EQ(graph->numRelations(), 3);
+  tensors.metadata["node_types"] = R"(["a", "b", "c"])";
+  graph = readGraph(tensors);
+  ASSERT_FALSE(graph);
+  EXPECT_EQ(graph.status().message(),
+            "the metadata `node_types` has 3 names, but graph.ntype_ptr has 2 types; expected as many");
+}
+
+TEST(GraphFileTest, OneEdgeOfAHugeTypeNeedsNoNames) {
+  TensorFile tensors;
+  tensors.tensors["graph.src"] = ids({0});
+  tensors.tensors["graph.dst"] = ids({0});
+  tensors.tensors["graph.etype"] = ids({16'777'215});
+  EXPECT_TRUE(checkGraph(tensors).empty());
+  Result<GraphFile> read = graphFromTensors(tensors, "g");
+  ASSERT_TRUE(read) << read.status().message();
+  EXPECT_EQ(read->graph.numRelations(), 16'777'216);
+  EXPECT_TRUE(read->edgeTypes.empty());
+}
+
+TEST(GraphFileTest, FeaturesSayHowManyNodesThereAre) {
+  TensorFile tensors;
+  tensors.tensors["graph.src"] = ids({0});
+  tensors.tensors["graph.dst"] = ids({1});
+  tensors.tensors["x"] = Tensor::fromDoubles({4, 1}, std::vector<double>{1, 2, 3, 4}, DType::F32);
+  Result<GraphFile> read = graphFromTensors(tensors, "g");
+  ASSERT_TRUE(read) << read.status().message();
+  EXPECT_EQ(read->graph.numNodes(), 4);
+}
+
 TEST(GraphFileTest, WideIdsOfManyEdgesAndNodes) {
   // 2^33 nodes cannot be had on disk, but a graph file can name them.
   TemporaryFile file;
@@ -221,11 +284,32 @@ TEST(CheckGraph, Labels) {
   EXPECT_EQ(findings([](TensorFile &f) { f.tensors["label"] = ids({1, 2}); }),
             Texts{"label[1] is 2; labels are 0 to 1"});
   EXPECT_EQ(findings([](TensorFile &f) { f.tensors["label"] = ids({1}); }),
-            Texts{"label has 1 entries, but label.node has 2; each needs one for every labelled node"});
+            Texts{"label has 1 entry, but label.node has 2; each needs one for every labelled node"});
   EXPECT_EQ(findings([](TensorFile &f) { f.tensors["label.node"] = ids({0, 0}); }).front(),
             "label.node has node 0 twice; expected each node once");
   EXPECT_EQ(findings([](TensorFile &f) { f.tensors["label.node"] = ids({0, 9}); }).front(),
             "label.node[1] is 9; node ids are 0 to 2");
+}
+
+TEST(CheckGraph, TablesOfLabels) {
+  auto table = [](std::vector<int64_t> shape, std::vector<double> values) {
+    return [=](TensorFile &f) { f.tensors["label"] = Tensor::fromDoubles(shape, values, DType::F32); };
+  };
+  EXPECT_EQ(findings(table({2, 2}, {1, 0, 1, 1})), Texts{});
+  EXPECT_EQ(findings(table({2, 2}, {1, 0, 1, 2})), Texts{"label has 2.000000 in row 1, column 1; expected 1 where the "
+                                                         "node is of the class, else 0"});
+  EXPECT_EQ(findings(table({2, 1}, {1, 0})),
+            Texts{"label has 1 column, but the metadata `label_names` has 2 names; expected as many"});
+  EXPECT_EQ(findings(table({1, 2}, {1, 0})),
+            Texts{"label has 1 rows, but label.node has 2; each needs one for every labelled node"});
+}
+
+TEST(CheckGraph, ContentsThatAreNotWrittenYet) {
+  EXPECT_EQ(checkGraph(example()), Texts{});
+  GraphContents contents = example();
+  contents.edgeTypes[0].src = "paper";
+  EXPECT_EQ(checkGraph(contents), Texts{"edge type 0 `writes` has sources of type `paper`, which are nodes 2 to 2, but "
+                                        "edge 0 has node 0"});
 }
 
 TEST(CheckGraph, Splits) {

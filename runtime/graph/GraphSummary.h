@@ -27,6 +27,7 @@ struct NodeTypeSummary {
 struct RelationSummary {
   std::string name, src, dst;  // `src` and `dst` may be empty
   int64_t edges = 0, srcPairs = 0, dstPairs = 0;
+  int64_t id = 0;
 };
 
 struct FormSummary {
@@ -37,21 +38,27 @@ struct FormSummary {
 struct GraphSummary {
   int64_t nodes = 0, edges = 0;
   std::vector<NodeTypeSummary> nodeTypes;
-  std::vector<RelationSummary> relations;
+  std::vector<RelationSummary> relations;  // those with edges, and the others where they are not too many
+  int64_t unlisted = 0;                    // relations that are left out
   DegreeSummary in, out;
   int64_t srcPairs = 0, dstPairs = 0;
   int64_t isolated = 0;  // nodes without an edge
   std::vector<FormSummary> forms;
 
+  int64_t numRelations() const { return static_cast<int64_t>(relations.size()) + unlisted; }
   /// Pairs divided by edges: the work that remains if it is done once per pair.
   double srcPairRatio() const { return edges ? static_cast<double>(srcPairs) / static_cast<double>(edges) : 0; }
   double dstPairRatio() const { return edges ? static_cast<double>(dstPairs) / static_cast<double>(edges) : 0; }
 };
 
-/// Builds every derived form. Types get no names; `nodeTypes` and `relations` are in the graph's order.
-GraphSummary summarize(const Graph &graph);
+/// Builds every derived form. Types get no names; `nodeTypes` and `relations` are in the graph's order. The first
+/// `numNamed` relations are listed, even without edges. So are the others, unless far more of them than there are edges
+/// have none: time and memory stay in proportion to the edges, the nodes and `numNamed`.
+GraphSummary summarize(const Graph &graph, int64_t numNamed = 0);
 
 /// About how many bytes `summarize` will take beyond the graph.
-int64_t summaryBytes(const Graph &graph);
+int64_t summaryBytes(const Graph &graph, int64_t numNamed = 0);
+/// About how many bytes the derived forms will take.
+int64_t formBytes(const Graph &graph);
 
 }  // namespace hector

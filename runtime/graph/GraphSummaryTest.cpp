@@ -99,3 +99,20 @@ TEST(GraphSummaryTest, NothingAtAll) {
   EXPECT_TRUE(summary.in.bins.empty());
   EXPECT_EQ(summary.srcPairRatio(), 0);
 }
+
+TEST(GraphSummaryTest, RelationsWithoutEdgesAreNotListedWhereTheyAreTooMany) {
+  const Ids src = {0, 1, 0}, dst = {1, 1, 1}, etype = {16'777'215, 3, 3};
+  Result<Graph> graph = Graph::create(src, dst, etype, Ids{0, 2}, 16'777'216);
+  ASSERT_TRUE(graph);
+  GraphSummary summary = summarize(*graph);
+  ASSERT_EQ(summary.relations.size(), 2u);
+  EXPECT_EQ(summary.relations[0].id, 3);
+  EXPECT_EQ(summary.relations[0].edges, 2);
+  EXPECT_EQ(summary.relations[0].dstPairs, 1);
+  EXPECT_EQ(summary.relations[1].id, 16'777'215);
+  EXPECT_EQ(summary.numRelations(), 16'777'216);
+  EXPECT_EQ(summary.srcPairs, 3);
+  EXPECT_EQ(summary.forms[0].bytes, 4 * 3 * 4);                       // ends, types and numbers
+  EXPECT_EQ(summary.forms[3].bytes, (3 + 3 + 3 + 16'777'217LL) * 4);  // pairs have a pointer for each relation
+  EXPECT_LT(summaryBytes(*graph), 100'000);
+}

@@ -293,6 +293,30 @@ TEST(GraphTest, RelationWithSeveralDestinationTypesNamesTwoEdges) {
 
 // What is refused, and in which words.
 
+TEST(Graph, EdgesInAnyOrderAreSortedByType) {
+  for (int64_t numRelations : {3, 100}) {  // fewer than edges, and more
+    Graph graph = make({{0, 1, 2, 3, 4}, {4, 3, 2, 1, 0}, {2, 0, 1, 0, 2}}, {0, 5}, numRelations);
+    EXPECT_EQ(values(graph.etype()), (Ids{0, 0, 1, 2, 2}));
+    EXPECT_EQ(values(graph.src()), (Ids{1, 3, 2, 0, 4}));
+    EXPECT_EQ(values(graph.dst()), (Ids{3, 1, 2, 4, 0}));
+    EXPECT_EQ(values(graph.edgeNumbers()), (Ids{1, 3, 2, 0, 4}));
+    EXPECT_EQ(graph.edgeNumber(3), 0);
+  }
+}
+
+TEST(Graph, EdgesInAnyOrderWithWideIds) {
+  Graph graph = make({{0, 1, 2}, {2, 1, 0}, {1, 0, 0}}, {0, 3}, 2, IdWidth::Wide);
+  EXPECT_EQ(values(graph.src()), (Ids{1, 2, 0}));
+  EXPECT_EQ(values(graph.edgeNumbers()), (Ids{1, 2, 0}));
+  EXPECT_TRUE(graph.edgeNumbers().isWide());
+}
+
+TEST(Graph, SortedEdgesKeepTheirNumbers) {
+  Graph graph = make(kExample, {0, 8}, 2);
+  EXPECT_EQ(graph.edgeNumbers().size(), 0);
+  EXPECT_EQ(graph.edgeNumber(2), 2);
+}
+
 TEST(GraphError, DifferentLengths) {
   EXPECT_EQ(errorOf({{0, 0}, {0}, {0, 0}}, {0, 1}, 1),
             "graph.src has 2 entries, but graph.dst has 1; each needs one for every edge");
@@ -309,9 +333,13 @@ TEST(GraphError, EdgeWithoutNodes) {
   EXPECT_EQ(errorOf({{0}, {0}, {0}}, {0}, 1), "graph.src[0] is 0; the graph has no nodes");
 }
 
-TEST(GraphError, UnsortedTypes) {
-  EXPECT_EQ(errorOf({{0, 0, 0}, {0, 0, 0}, {0, 2, 1}}, {0, 1}, 3),
-            "graph.etype[2] is 1, but graph.etype[1] is 2; edge types must not decrease: sort the edges by type");
+TEST(GraphError, RelationsThatJoinSeveralTypesAreToldByTheNumbersOfTheirEdges) {
+  Graph graph = make({{1, 0, 0, 1}, {0, 0, 0, 0}, {1, 0, 1, 0}}, {0, 1, 2}, 2);
+  Result<IdArray> types = graph.srcTypeOfRelation();
+  ASSERT_FALSE(types);
+  EXPECT_EQ(types.status().message(),
+            "relation 0 has sources of several node types: edge 1 has node 0 of type 0, edge 3 has node 1 of type 1; "
+            "give each combination of node types a relation of its own");
 }
 
 TEST(GraphError, TypeOutOfRange) {
@@ -446,4 +474,9 @@ TEST(GraphFromTensors, LargestNumberOfNodesIsCreatedAtOnce) {
   Result<Graph> graph = Graph::fromTensors(file);
   ASSERT_TRUE(graph) << errorOf(graph);
   EXPECT_EQ(graph->numNodes(), Graph::kMaxNodes);
+}
+
+TEST(GraphFromTensorsError, TooManyRelations) {
+  EXPECT_EQ(errorOf(Graph::fromTensors(exampleTensors(), Graph::kMaxRelations + 1)),
+            "the graph is to have 16777217 edge types; at most 16777216 are supported");
 }

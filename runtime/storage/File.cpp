@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -178,7 +179,7 @@ Status writeFailure(const std::string &path, int error, size_t numBytes) {
     return Status::failed(path + ": not written: interrupted");
   std::string message = path + ": cannot be written: " + errorText(error);
   if (error == ENOSPC || error == EDQUOT || error == EFBIG)
-    message += "; " + std::to_string(numBytes) + " bytes are needed";
+    message += "; " + counted(static_cast<int64_t>(numBytes), "byte") + (numBytes == 1 ? " is needed" : " are needed");
   return systemFailure(error, std::move(message));
 }
 
@@ -272,6 +273,28 @@ Status replaceFile(const std::string &path, Pieces pieces) {
   if (folderFile.open(folder, O_RDONLY | O_DIRECTORY) && ::fsync(folderFile.get()) != 0 && errno != EINVAL &&
       errno != ENOTSUP)
     return Status::failed(path + ": written, but its folder cannot be synced: " + errorText(errno));
+  return Status::ok();
+}
+
+Status refuseOverwriting(const std::string &output, std::span<const std::string> inputs) {
+  struct stat out, in;
+  if (output.empty() || ::stat(output.c_str(), &out) != 0 || !S_ISREG(out.st_mode))
+    return Status::ok();
+  for (const std::string &input : inputs) {
+    if (input.empty() || ::stat(input.c_str(), &in) != 0)
+      continue;
+    if (in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+      return Status::invalid(output + ": cannot be written: it is the same file as the input " + inTicks(input) +
+                             "; give the output another name");
+    if (!S_ISDIR(in.st_mode) || output.ends_with(".safetensors"))
+      continue;
+    std::error_code error;
+    for (std::filesystem::recursive_directory_iterator entry(input, error), end; !error && entry != end;
+         entry.increment(error))
+      if (::stat(entry->path().c_str(), &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+        return Status::invalid(output + ": cannot be written: it is one of the files in the input " + inTicks(input) +
+                               "; give the output another name");
+  }
   return Status::ok();
 }
 

@@ -26,4 +26,9 @@ Result<MappedFile> mapFile(const std::string &path);
 /// where an interrupt is noted meanwhile (`noteInterrupts`).
 Status replaceFile(const std::string &path, std::span<const std::span<const std::byte>> pieces);
 
+/// Refuses an output that would replace one of the files that are read, whatever it is called there: by another
+/// spelling, a link or a second name. An input that is a folder stands for the files in it, but for those that end in
+/// `.safetensors`, which nobody imports. Empty names stand for nothing.
+Status refuseOverwriting(const std::string &output, std::span<const std::string> inputs);
+
 }  // namespace hector

@@ -224,3 +224,34 @@ TEST_F(FileTest, ReadingAFileWithoutPermission) {
   fs::permissions(path("t"), fs::perms(0));
   EXPECT_EQ(errorOf(mapFile(path("t"))), path("t") + ": cannot be read: Permission denied");
 }
+
+TEST_F(FileTest, AnOutputThatIsAnInputIsRefusedByAnyName) {
+  ASSERT_TRUE(replace(path("t"), "x").isOk());
+  fs::create_symlink("t", path("link"));
+  fs::create_hard_link(path("t"), path("second"));
+  const std::vector<std::string> inputs = {"", path("absent"), path("t")};
+  for (const std::string &name : {path("t"), folder.string() + "/./t", path("link"), path("second")}) {
+    Status status = refuseOverwriting(name, inputs);
+    ASSERT_FALSE(status.isOk()) << name;
+    EXPECT_EQ(status.blame(), Blame::User);
+    EXPECT_TRUE(status.message().starts_with(name + ": cannot be written: it is the same file as the input "));
+  }
+}
+
+TEST_F(FileTest, FilesOfAnInputFolderAreInputs) {
+  fs::create_directories(path("data/raw"));
+  ASSERT_TRUE(replace(path("data/raw/t"), "x").isOk());
+  ASSERT_TRUE(replace(path("data/g.safetensors"), "x").isOk());
+  const std::vector<std::string> inputs = {path("data")};
+  EXPECT_FALSE(refuseOverwriting(path("data/raw/t"), inputs).isOk());
+  EXPECT_TRUE(refuseOverwriting(path("data/new"), inputs).isOk());
+  EXPECT_TRUE(refuseOverwriting(path("data/g.safetensors"), inputs).isOk());  // of an earlier import
+}
+
+TEST_F(FileTest, OutputsThatAreNotReadAreFine) {
+  ASSERT_TRUE(replace(path("t"), "x").isOk());
+  ASSERT_TRUE(replace(path("u"), "x").isOk());
+  const std::vector<std::string> inputs = {path("t"), "/dev/null"};
+  for (const std::string &name : {path("u"), path("new"), std::string("/dev/null"), std::string()})
+    EXPECT_TRUE(refuseOverwriting(name, inputs).isOk()) << name;
+}

@@ -566,13 +566,18 @@ Result<TensorFile> readSafetensors(const std::string &path) {
   return parseSafetensors(file->bytes, path, file->owner);
 }
 
-Status writeSafetensors(const std::string &path, const TensorFile &file) {
+Status writeSafetensors(const std::string &path, const TensorFile &file, int64_t *size) {
   Result<Layout> layout = layOut(file, path);
   if (!layout)
     return layout.status();
   std::vector<std::span<const std::byte>> pieces = {std::as_bytes(std::span(layout->head))};
   for (const Tensor *tensor : layout->order)
     pieces.emplace_back(tensor->bytes, tensor->numBytes());
+  if (size) {
+    *size = 0;
+    for (const auto &piece : pieces)
+      *size += static_cast<int64_t>(piece.size());
+  }
   return replaceFile(path, pieces);
 }
 

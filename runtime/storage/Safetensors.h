@@ -27,7 +27,7 @@ Result<TensorFile> parseSafetensors(std::span<const std::byte> bytes, const std:
                                     std::shared_ptr<const void> owner);
 
 /// Writes to a temporary file beside `path`, syncs it and renames it, so `path` holds the old contents or the new.
-/// Tensors start at multiples of their element size.
-Status writeSafetensors(const std::string &path, const TensorFile &file);
+/// Tensors start at multiples of their element size. `size`, where given, gets the number of bytes written.
+Status writeSafetensors(const std::string &path, const TensorFile &file, int64_t *size = nullptr);
 
 }  // namespace hector

@@ -61,7 +61,6 @@ void writeCases(const std::filesystem::path &folder) {
       {"good", [](TensorFile &) {}},
       {"src-out-of-range", [](TensorFile &file) { file.tensors["graph.src"] = ids({0, 1, 0, 4, 3}); }},
       {"dst-negative", [](TensorFile &file) { file.tensors["graph.dst"] = ids({2, -1, 3, 3, 0}); }},
-      {"etype-unsorted", [](TensorFile &file) { file.tensors["graph.etype"] = ids({0, 1, 0, 0, 1}); }},
       {"etype-out-of-range", [](TensorFile &file) { file.tensors["graph.etype"] = ids({0, 0, 0, 0, 2}); }},
       {"etype-missing", [](TensorFile &file) { file.tensors.erase("graph.etype"); }},
       {"src-float", [](TensorFile &file) { file.tensors["graph.src"] = counting({5}); }},
@@ -98,6 +97,24 @@ void writeCases(const std::filesystem::path &folder) {
       {"both-names", [](TensorFile &file) { file.tensors["param.x"] = file.tensors["x"]; }},
       {"grad-shape", [](TensorFile &file) { file.tensors["grad.out"] = counting({4, 3}); }},
       {"grad-misspelt", [](TensorFile &file) { file.tensors["grad.oot"] = counting({4, 4}); }},
+      {"too-few-weights",
+       [](TensorFile &file) { file.metadata["edge_types"] = R"(["writes", "cites", "has", "is"])"; }},
+      {"too-many-weights",
+       [](TensorFile &file) {
+         file.metadata["edge_types"] = R"(["all", "others"])", file.tensors["V"] = counting({3, 4, 4});
+       }},
+      {"edge-types-not-json", [](TensorFile &file) { file.metadata["edge_types"] = "writes, cites"; }},
+      {"node-types-differ", [](TensorFile &file) { file.metadata["node_types"] = R"(["a", "b", "c"])"; }},
+      {"x-rows-alone",
+       [](TensorFile &file) {
+         file.tensors.erase("graph.ntype_ptr");
+         file.tensors["x"] = counting({3, 4});
+       }},
+      {"types-beyond-limit",
+       [](TensorFile &file) {
+         file.tensors["V"] = counting({int64_t{1} << 40, 0, 4});
+         file.tensors["W"] = counting({int64_t{1} << 40, 0, 6});
+       }},
       {"mixed-relation", [](TensorFile &file) { file.tensors["graph.src"] = ids({0, 2, 0, 1, 3}); }},
   };
   for (const auto &[name, change] : changes) {

@@ -66,17 +66,31 @@ Graph PlainGraph::build() const {
   return std::move(graph).take();
 }
 
-/// Puts the edges in order of their types.
-static PlainGraph sorted(PlainGraph graph) {
-  std::vector<size_t> order(graph.src.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return graph.etype[a] < graph.etype[b]; });
+/// The graph with its edges in another order.
+static PlainGraph inOrder(PlainGraph graph, const std::vector<size_t> &order) {
   for (std::vector<int64_t> *ids : {&graph.src, &graph.dst, &graph.etype}) {
     std::vector<int64_t> old = *ids;
     for (size_t i = 0; i < order.size(); ++i)
       (*ids)[i] = old[order[i]];
   }
   return graph;
+}
+
+/// The graph with its edges in order of their types.
+static PlainGraph sorted(PlainGraph graph) {
+  std::vector<size_t> order(graph.src.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return graph.etype[a] < graph.etype[b]; });
+  return inOrder(std::move(graph), order);
+}
+
+/// The graph with its edges in no order at all.
+static PlainGraph shuffled(PlainGraph graph, uint64_t seed) {
+  std::vector<size_t> order(graph.src.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), std::mt19937_64(seed));
+  graph.name += ", shuffled";
+  return inOrder(std::move(graph), order);
 }
 
 PlainGraph randomGraph(uint64_t seed, int64_t nodes, int64_t nodeTypes, int64_t edges, int64_t relations) {
@@ -121,6 +135,8 @@ std::vector<PlainGraph> unkindGraphs() {
   graphs.push_back(randomGraph(2, 23, 4, 60, 7));
   graphs.push_back(randomGraph(3, 5, 1, 40, 2));
   graphs.push_back(randomGraph(4, 31, 6, 20, 9));
+  graphs.push_back(shuffled(randomGraph(5, 11, 3, 50, 6), 5));
+  graphs.push_back(shuffled(randomGraph(6, 7, 2, 30, 40), 6));
   return graphs;
 }
 
@@ -133,10 +149,11 @@ Result<PlainGraph> readGraph(const std::string &path) {
     return std::move(graph).status();
   PlainGraph plain;
   plain.name = path.substr(path.rfind('/') + 1);
-  for (int64_t e = 0; e < graph->numEdges(); ++e) {
-    plain.src.push_back(graph->src()[e]);
-    plain.dst.push_back(graph->dst()[e]);
-    plain.etype.push_back(graph->etype()[e]);
+  for (auto [ids, from] : {std::pair(&plain.src, &graph->src()), std::pair(&plain.dst, &graph->dst()),
+                           std::pair(&plain.etype, &graph->etype())}) {
+    ids->resize(static_cast<size_t>(graph->numEdges()));
+    for (int64_t e = 0; e < graph->numEdges(); ++e)
+      (*ids)[static_cast<size_t>(graph->edgeNumber(e))] = (*from)[e];
   }
   plain.ntypePtr.assign(graph->ntypePtr().begin(), graph->ntypePtr().end());
   plain.numRelations = graph->numRelations();

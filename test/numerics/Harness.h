@@ -22,7 +22,7 @@ namespace hector::numerics {
 /// A graph as plain arrays, for formulas to loop over.
 struct PlainGraph {
   std::string name;
-  std::vector<int64_t> src, dst, etype;  // one per edge, sorted by type
+  std::vector<int64_t> src, dst, etype;  // one per edge, in any order
   std::vector<int64_t> ntypePtr;
   int64_t numRelations = 0;
 
@@ -39,11 +39,11 @@ struct PlainGraph {
 };
 
 /// A graph with `nodes` nodes and `edges` edges of random ends and types. Few nodes and types get most of the edges, so
-/// that some stay empty; a third of the edges repeat an earlier one, a tenth are loops.
+/// that some stay empty; a third of the edges repeat an earlier one, a tenth are loops. Edges are sorted by type.
 PlainGraph randomGraph(uint64_t seed, int64_t nodes, int64_t nodeTypes, int64_t edges, int64_t relations);
 
 /// The graphs that find mistakes: no nodes, no edges, one node, one edge, a loop alone, repeated edges, a star, and
-/// random ones of several sizes. Each has its own name.
+/// random ones of several sizes, some with edges that are not sorted by type. Each has its own name.
 std::vector<PlainGraph> unkindGraphs();
 
 /// The graph of a case file.

@@ -1,6 +1,7 @@
 /// The two ends of the demonstration (tools/demo/run): `make` writes a small typed graph with random features and
 /// weights; `check` works out the layer of rgcn.hec once more with plain loops, and shows both answers.
 
+#include "runtime/base/Program.h"
 #include "runtime/graph/Graph.h"
 #include "runtime/storage/Safetensors.h"
 
@@ -162,9 +163,7 @@ int check(const std::string &casePath, const std::string &outPath) {
   return fine ? 0 : 1;
 }
 
-}  // namespace
-
-int main(int argc, char **argv) {
+int demo(int argc, char **argv) {
   std::string command = argc > 1 ? argv[1] : "";
   if (command == "make" && argc == 3)
     return make(argv[2]);
@@ -172,4 +171,10 @@ int main(int argc, char **argv) {
     return check(argv[2], argv[3]);
   std::fputs("usage: hector-demo make CASE | hector-demo check CASE OUT\n", stderr);
   return 2;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  return runProgram(demo, argc, argv);
 }

@@ -1,6 +1,7 @@
 /// Compares tensors of two files, for tests: `hector-compare ACTUAL EXPECTED [--names A,B] [--tolerance T]`.
 /// Exit code 0: all agree; 1: some differ; 2: they cannot be compared.
 
+#include "runtime/base/Program.h"
 #include "runtime/base/Status.h"
 #include "runtime/storage/Safetensors.h"
 
@@ -54,7 +55,7 @@ static int fail(const std::string &message) {
   return 2;
 }
 
-int main(int argc, char **argv) {
+static int compare(int argc, char **argv) {
   CLI::App app("Compares tensors of two files.", "hector-compare");
   std::string actualPath, expectedPath;
   std::vector<std::string> names;
@@ -81,4 +82,8 @@ int main(int argc, char **argv) {
     fine &= agree(name, *a, *b, tolerance);
   }
   return fine ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+  return runProgram(compare, argc, argv, /*machineFailure=*/2);
 }

@@ -1,6 +1,7 @@
 /// The differential fuzzer: random programs, run in every way there is, must agree.
 
 #include "Judge.h"
+#include "runtime/base/Program.h"
 #include "tools/hector/Model.h"
 
 #include <llvm/Support/CommandLine.h>
@@ -113,14 +114,15 @@ static std::string save(const Program &program, uint64_t number, uint64_t seed) 
   std::string folder = saveFolder + "/program-" + std::to_string(number);
   if (llvm::sys::fs::create_directories(folder))
     return "(could not be saved)";
-  std::ofstream(folder + "/model.hec") << program.text;
-  std::ofstream(folder + "/seed") << seed << "\n";
-  if (!writeSafetensors(folder + "/case.safetensors", program.file).isOk())
+  std::ofstream model(folder + "/model.hec"), seedFile(folder + "/seed");
+  model << program.text << std::flush;
+  seedFile << seed << "\n" << std::flush;
+  if (!model || !seedFile || !writeSafetensors(folder + "/case.safetensors", program.file).isOk())
     return "(could not be saved)";
   return folder;
 }
 
-int main(int argc, char **argv) {
+static int fuzzMain(int argc, char **argv) {
   cl::ParseCommandLineOptions(argc, argv, "Random models, run in every way there is, must agree.\n");
   if (!replayFolder.empty())
     return replay();
@@ -163,4 +165,8 @@ int main(int argc, char **argv) {
               isTerminal ? "\r" : "", static_cast<long long>(tally.programs), static_cast<long long>(tally.runs),
               static_cast<long long>(tally.gradientChecks), static_cast<long long>(tally.rough), elapsed(), failures);
   return failures ? kExitMachine : kExitFine;
+}
+
+int main(int argc, char **argv) {
+  return runProgram(fuzzMain, argc, argv, kExitMachine);
 }

@@ -1,20 +1,27 @@
 #include "Case.h"
 
 #include "language/Diagnostics.h"
+#include "runtime/base/Memory.h"
+#include "runtime/base/Text.h"
+#include "runtime/graph/GraphFile.h"
+#include "runtime/graph/GraphSummary.h"
 
 namespace hector {
 
 using language::Home;
 using language::InputDecl;
 
-/// The tensor that binds to an input: `NAME`, or `param.NAME`.
+/// The tensor that binds to an input: `NAME`, or `param.NAME`; null where there is neither.
 static Result<const Tensor *> findTensor(const TensorFile &file, const InputDecl &input) {
   const Tensor *plain = file.find(input.name), *parameter = file.find("param." + input.name);
   if (plain && parameter)
     return Status::invalid("the file has both `" + input.name + "` and `param." + input.name +
                            "`; only one can be bound to input `" + input.name + "`");
-  if (plain || parameter)
-    return plain ? plain : parameter;
+  return plain ? plain : parameter;
+}
+
+/// Says that there is no tensor for an input, and which ones there are.
+static Status missingTensor(const TensorFile &file, const InputDecl &input) {
   std::vector<std::string_view> names;
   std::string list;
   for (const auto &[name, tensor] : file.tensors) {
@@ -35,16 +42,17 @@ static Result<const Tensor *> findTensor(const TensorFile &file, const InputDecl
                                           : "the file has " + list + (names.size() > 12 ? ", …" : "")));
 }
 
-static std::string_view rowsOf(Home home) {
+/// What the rows of an input stand for.
+static std::string_view rowOf(Home home) {
   switch (home) {
   case Home::Node:
-    return "nodes";
+    return "node";
   case Home::Edge:
-    return "edges";
+    return "edge";
   case Home::EdgeType:
-    return "edge types";
+    return "edge type";
   case Home::NodeType:
-    return "node types";
+    return "node type";
   case Home::Shared:
     break;
   }
@@ -67,42 +75,74 @@ static int64_t countOf(const Graph &graph, Home home) {
   return 1;
 }
 
+static Status wrongRows(const InputDecl &input, int64_t rows, int64_t count) {
+  return Status::invalid("tensor `" + input.name + "` has " + counted(rows, "row") + ", but the graph has " +
+                         counted(count, rowOf(input.home)));
+}
+
+/// The graph of `file`; `tensors` has one entry per input, null for inputs that the file lacks. Checks that those of
+/// the others fit it.
+static Result<Graph> bindGraph(const TensorFile &file, const language::Signature &signature,
+                               std::span<const Tensor *const> tensors) {
+  auto named = numNamedRelations(file);
+  if (!named)
+    return named.status();
+  const InputDecl *relationsFrom = nullptr, *nodesFrom = nullptr;
+  int64_t relations = -1, nodes = -1;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const InputDecl &input = signature.inputs[i];
+    if (!tensors[i] || input.home == Home::Shared)
+      continue;
+    if (tensors[i]->shape.empty())
+      return Status::invalid("tensor `" + input.name + "` is one number, but `" + std::string(input.place.text()) +
+                             "` has one row for each of the " + std::string(rowOf(input.home)) + "s");
+    const int64_t rows = tensors[i]->shape[0];
+    if (input.home == Home::EdgeType && *named < 0) {
+      if (relationsFrom && rows != relations)
+        return Status::invalid("tensor `" + input.name + "` has " + counted(rows, "row") + ", but `" +
+                               relationsFrom->name + "` has " + std::to_string(relations) +
+                               "; EdgeType inputs have one row for each edge type");
+      if (!relationsFrom)
+        relationsFrom = &input;
+      relations = rows;
+    }
+    if (input.home == Home::Node && !nodesFrom && !file.find("graph.ntype_ptr")) {
+      nodes = rows;
+      nodesFrom = &input;
+    }
+  }
+  auto graph = readGraph(file, relations, nodes);
+  if (!graph) {
+    // If the graph is whole without the inputs, it is they that have too few rows.
+    if (auto alone = readGraph(file)) {
+      if (relationsFrom && alone->numRelations() > relations)
+        return wrongRows(*relationsFrom, relations, alone->numRelations());
+      if (nodesFrom && alone->numNodes() > nodes)
+        return wrongRows(*nodesFrom, nodes, alone->numNodes());
+    }
+    return std::move(graph).status();
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const InputDecl &input = signature.inputs[i];
+    if (tensors[i] && input.home != Home::Shared && tensors[i]->shape[0] != countOf(*graph, input.home))
+      return wrongRows(input, tensors[i]->shape[0], countOf(*graph, input.home));
+  }
+  return graph;
+}
+
 Result<Case> bindCase(TensorFile file, const language::Signature &signature, language::Binding &binding) {
   std::vector<const Tensor *> tensors;
-  int64_t relations = -1, nodes = -1;
-  std::string relationsFrom;
   for (const InputDecl &input : signature.inputs) {
     auto tensor = findTensor(file, input);
     if (!tensor)
       return tensor.status();
+    if (!*tensor)
+      return missingTensor(file, input);
     tensors.push_back(*tensor);
-    const auto &shape = (*tensor)->shape;
-    if (input.home != Home::Shared && shape.empty())
-      return Status::invalid("tensor `" + input.name + "` is one number, but `" + std::string(input.place.text()) +
-                             "` has one row for each of the " + std::string(rowsOf(input.home)));
-    if (input.home == Home::EdgeType) {
-      if (relations >= 0 && shape[0] != relations)
-        return Status::invalid("tensor `" + input.name + "` has " + std::to_string(shape[0]) + " rows, but `" +
-                               relationsFrom + "` has " + std::to_string(relations) +
-                               "; EdgeType inputs have one row for each edge type");
-      relations = shape[0];
-      relationsFrom = input.name;
-    }
-    if (input.home == Home::Node && nodes < 0)
-      nodes = shape[0];
   }
-  auto graph = Graph::fromTensors(file, relations, nodes);
+  auto graph = bindGraph(file, signature, tensors);
   if (!graph)
     return std::move(graph).status();
-
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const InputDecl &input = signature.inputs[i];
-    int64_t count = countOf(*graph, input.home);
-    if (input.home != Home::Shared && tensors[i]->shape[0] != count)
-      return Status::invalid("tensor `" + input.name + "` has " + std::to_string(tensors[i]->shape[0]) +
-                             " rows, but the graph has " + std::to_string(count) + " " +
-                             std::string(rowsOf(input.home)));
-  }
   // Products such as `heads * d` may need sizes that another input settles, so go round until nothing new is learnt.
   for (size_t known = binding.sizes.size();; known = binding.sizes.size()) {
     const InputDecl *open = nullptr;
@@ -138,6 +178,29 @@ Result<Case> loadCase(const std::string &path, const language::Signature &signat
   if (!bound)
     return std::move(bound).status().during("error: " + path);
   return bound;
+}
+
+Result<Graph> loadGraph(const std::string &path, const language::Signature &signature) {
+  auto file = readSafetensors(path);
+  if (!file)
+    return Status(std::move(file).status()).during("error");
+  std::vector<const Tensor *> tensors;
+  for (const InputDecl &input : signature.inputs) {
+    auto tensor = findTensor(*file, input);
+    if (!tensor)
+      return Status(tensor.status()).during("error: " + path);
+    tensors.push_back(*tensor);
+  }
+  auto graph = bindGraph(*file, signature, tensors);
+  if (!graph)
+    return std::move(graph).status().during("error: " + path);
+  // A file that calls itself a graph keeps the promises of one.
+  if (file->metadata.contains("hector.format"))
+    if (auto contents = graphFromTensors(std::move(*file), path); !contents)
+      return std::move(contents).status().during("error");
+  if (Status status = requireMemory("error: " + path + ": counting pairs", formBytes(*graph)); !status.isOk())
+    return status;
+  return graph;
 }
 
 Table toTable(const Tensor &tensor, Home home) {

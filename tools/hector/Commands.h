@@ -1,5 +1,5 @@
 /// What each subcommand is asked to do. A command prints what is wrong and returns the exit code:
-/// 0 fine, 1 the machine failed (disk, memory), 2 the user can mend it (model, files, options).
+/// 0 fine, 1 the machine failed (disk, memory), 2 the user can fix it (model, files, options).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 /// `hector compile`: a model as one of the compiler's forms.
 
+#include "Case.h"
 #include "Model.h"
 #include "Summary.h"
 #include "compiler/Analysis/Cost.h"
@@ -37,6 +38,9 @@ static void attachCache(mlir::ModuleOp module, int64_t cacheBytes) {
 }
 
 static Status compileModel(const CompileOptions &options) {
+  const std::string inputs[] = {options.model.path, options.graphPath};
+  if (Status status = refuseOverwriting(options.outPath, inputs); !status.isOk())
+    return std::move(status).during("error");
   auto model = loadModel(options.model);
   if (!model)
     return model.status();

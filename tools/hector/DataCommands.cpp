@@ -1,16 +1,19 @@
 #include "DataCommands.h"
 
 #include "Commands.h"
+#include "DataMakeInfo.h"
 #include "ImportProgress.h"
+#include "Options.h"
 #include "runtime/base/Interrupt.h"
 #include "runtime/data/Import.h"
 #include "runtime/graph/GraphFile.h"
+#include "runtime/storage/File.h"
 
 #include <CLI/CLI.hpp>
 
-#include <csignal>
 #include <cstdio>
 #include <memory>
+#include <new>
 
 namespace hector {
 
@@ -27,6 +30,12 @@ struct ImportCommand {
 int report(const Status &status) {
   std::fprintf(stderr, "error: %s\n", status.message().c_str());
   return status.blame() == Blame::User ? kExitUser : kExitMachine;
+}
+
+/// "3 nodes of 1 type, 4 edges of 2 types".
+std::string describeSizes(int64_t nodes, int64_t nodeTypes, int64_t edges, int64_t edgeTypes) {
+  return withCommas(nodes, "node", "nodes") + " of " + withCommas(nodeTypes, "type", "types") + ", " +
+         withCommas(edges, "edge", "edges") + " of " + withCommas(edgeTypes, "type", "types");
 }
 
 CLI::App *addImport(CLI::App &data, ImportCommand &command) {
@@ -122,7 +131,7 @@ CLI::App *addImport(CLI::App &data, ImportCommand &command) {
   app->add_flag("--features,!--no-features", options.features, "Nodes' features in the file (default: yes)");
   app->add_option("--threads", options.threads, "Threads to read with (default: as many as the machine has)")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024));
+      ->transform(wholeNumber<int>(1, 1024));
   app->footer("Example:\n  hector data import aifb/ --rules types --out aifb.safetensors");
   return app;
 }
@@ -144,8 +153,11 @@ int runImport(ImportCommand &command) {
   if (!command.edgeTypes.empty())
     options.rdf.typedEdges = command.edgeTypes == "triple";
 
-  // A file that may not grow is told by write's result.
-  std::signal(SIGXFSZ, SIG_IGN);
+  std::vector<std::string> inputs = options.inputs;
+  for (const auto *files : {&options.labelFiles, &options.trainFiles, &options.validFiles, &options.testFiles})
+    inputs.insert(inputs.end(), files->begin(), files->end());
+  if (Status status = refuseOverwriting(command.out, inputs); !status.isOk())
+    return report(status);
   noteInterrupts();
   ImportProgress progress("items");
   Watch watch;
@@ -171,12 +183,15 @@ int runImport(ImportCommand &command) {
   const Tensor &ptr = graph->tensors.tensors["graph.ntype_ptr"];
   const int64_t numEdges = src.numElements();
   const int64_t numNodes = ptr.intAt(ptr.numElements() - 1);
-  const size_t numNodeTypes = graph->nodeTypes.size(), numEdgeTypes = graph->edgeTypes.size();
+  const auto numNodeTypes = static_cast<int64_t>(graph->nodeTypes.size());
+  const auto numEdgeTypes = static_cast<int64_t>(graph->edgeTypes.size());
   const Tensor *labels = graph->tensors.find("label");
   std::string labelText;
   if (labels) {
-    labelText =
-        groupedDigits(labels->numElements()) + " labels of " + std::to_string(graph->labelNames.size()) + " classes";
+    const bool several = labels->shape.size() == 2;  // a node may have several
+    labelText = (several ? withCommas(labels->shape[0], "node", "nodes") + " with any of "
+                         : withCommas(labels->numElements(), "label", "labels") + " of ") +
+                withCommas(static_cast<int64_t>(graph->labelNames.size()), "class", "classes");
     for (const char *split : {"train", "valid", "test"})
       if (const Tensor *nodes = graph->tensors.find(std::string("split.") + split))
         labelText += ", " + groupedDigits(nodes->numElements()) + " " + split;
@@ -187,18 +202,21 @@ int runImport(ImportCommand &command) {
   if (!status.isOk())
     return watch.stopped() ? stopped() : report(status);
 
+  for (const std::string &warning : summary.warnings)
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
   for (const std::string &note : summary.notes)
     std::printf("note: %s\n", note.c_str());
   if (summary.bad > 0) {
-    std::printf("skipped %s bad lines; the first:\n", groupedDigits(summary.bad).c_str());
+    std::printf("skipped %s; the first:\n", withCommas(summary.bad, "bad line", "bad lines").c_str());
     for (const std::string &bad : summary.firstBad)
       std::printf("  %s\n", bad.c_str());
   }
   if (summary.unknownLabels > 0)
-    std::printf("skipped %s labels of nodes that are not in the graph\n", groupedDigits(summary.unknownLabels).c_str());
-  std::printf("%s: %s nodes of %zu types, %s edges of %zu types (%s, %s read)\n", command.out.c_str(),
-              groupedDigits(numNodes).c_str(), numNodeTypes, groupedDigits(numEdges).c_str(), numEdgeTypes,
-              summary.format.c_str(), groupedDigits(summary.items).c_str());
+    std::printf("skipped %s of nodes that are not in the graph\n",
+                withCommas(summary.unknownLabels, "label", "labels").c_str());
+  std::printf("%s: %s (%s, %s read)\n", command.out.c_str(),
+              describeSizes(numNodes, numNodeTypes, numEdges, numEdgeTypes).c_str(), summary.format.c_str(),
+              groupedDigits(summary.items).c_str());
   if (!labelText.empty())
     std::printf("  %s\n", labelText.c_str());
   const double seconds = progress.seconds();
@@ -222,9 +240,9 @@ int runCheck(const std::string &path) {
   Result<GraphFile> graph = graphFromTensors(std::move(*tensors), path);
   if (!graph)
     return report(graph.status());
-  std::printf("%s: sound (%s nodes of %lld types, %s edges of %lld types)\n", path.c_str(),
-              groupedDigits(graph->graph.numNodes()).c_str(), static_cast<long long>(graph->graph.numNodeTypes()),
-              groupedDigits(graph->graph.numEdges()).c_str(), static_cast<long long>(graph->graph.numRelations()));
+  const Graph &sound = graph->graph;
+  std::printf("%s: sound (%s)\n", path.c_str(),
+              describeSizes(sound.numNodes(), sound.numNodeTypes(), sound.numEdges(), sound.numRelations()).c_str());
   return kExitFine;
 }
 
@@ -238,10 +256,14 @@ std::function<std::optional<int>()> addDataImportAndCheck(CLI::App &data) {
   checkApp->add_option("FILE", *checkPath, "The graph file (.safetensors)")->required();
   checkApp->footer("Example:\n  hector data check aifb.safetensors");
   return [=]() -> std::optional<int> {
-    if (importApp->parsed())
-      return runImport(*import);
-    if (checkApp->parsed())
-      return runCheck(*checkPath);
+    try {
+      if (importApp->parsed())
+        return runImport(*import);
+      if (checkApp->parsed())
+        return runCheck(*checkPath);
+    } catch (const std::bad_alloc &) {
+      return report(Status::failed((importApp->parsed() ? import->out : *checkPath) + ": out of memory"));
+    }
     return std::nullopt;
   };
 }

@@ -20,10 +20,10 @@ struct Outcome {
   std::string out, err;
 };
 
-/// A `hector` process. `fileLimit`, where not 0, bounds the size of files it may write.
+/// A `hector` process. `fileLimit`, where not 0, bounds the size of files it may write; `memoryLimit` its memory.
 class Process {
 public:
-  Process(const Folder &folder, std::vector<std::string> arguments, rlim_t fileLimit = 0)
+  Process(const Folder &folder, std::vector<std::string> arguments, rlim_t fileLimit = 0, rlim_t memoryLimit = 0)
       : outPath(folder.at("stdout")), errPath(folder.at("stderr")) {
     std::vector<char *> argv = {const_cast<char *>("hector")};
     for (std::string &argument : arguments)
@@ -39,6 +39,10 @@ public:
     if (fileLimit > 0) {
       rlimit limit{fileLimit, fileLimit};
       setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    if (memoryLimit > 0) {
+      rlimit limit{memoryLimit, memoryLimit};
+      setrlimit(RLIMIT_AS, &limit);
     }
     execv(HECTOR_BINARY, argv.data());
     _exit(127);
@@ -79,7 +83,7 @@ TEST(DataImport, SaysWhatItWrote) {
   Outcome outcome = run(work, {"data", "import", data.write("a.nt", kTriples), "--out", data.at("g.safetensors")});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(
-      outcome.out.starts_with(data.at("g.safetensors") + ": 3 nodes of 1 types, 4 edges of 2 types (RDF, 2 read)\n"))
+      outcome.out.starts_with(data.at("g.safetensors") + ": 3 nodes of 1 type, 4 edges of 2 types (RDF, 2 read)\n"))
       << outcome.out;
   EXPECT_EQ(outcome.err, "");
   Result<GraphFile> graph = loadGraphFile(data.at("g.safetensors"));
@@ -92,7 +96,7 @@ TEST(DataImport, OptionsReachTheImporter) {
   Outcome outcome = run(work, {"data", "import", data.write("a.nt", kTriples + "bad\n"), "--skip-bad", "--no-inverses",
                                "--no-names", "--literals", "drop", "-o", data.at("g.safetensors")});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_TRUE(outcome.out.starts_with("skipped 1 bad lines; the first:\n  " + data.at("a.nt") +
+  EXPECT_TRUE(outcome.out.starts_with("skipped 1 bad line; the first:\n  " + data.at("a.nt") +
                                       ":3:1: found `bad`; expected a subject: `<iri>` or `_:name`\n"))
       << outcome.out;
   Result<GraphFile> graph = loadGraphFile(data.at("g.safetensors"));
@@ -132,6 +136,60 @@ TEST(DataImport, FileThatGrowsTooLargeLeavesNothing) {
   EXPECT_EQ(data.numFiles(), 2u);
 }
 
+TEST(DataImport, WarningsAndNotesArePrinted) {
+  Folder work, data;
+  const std::string input = data.write("a.txt", "ann likes bob\nann likes cid\nann likes dan\n");
+  Outcome outcome = run(work, {"data", "import", input, "--order", "htr", "--out", data.at("g")});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "warning: " + input +
+                             ": with --order htr the graph has 3 relations for 2 nodes; the columns look like --order "
+                             "hrt, which reads the first row as head `ann`, relation `likes`, tail `bob`\n");
+  const std::string edges = data.write("b.txt", "from to\n0 1\n");
+  outcome = run(work, {"data", "import", edges, "--out", data.at("g")});
+  EXPECT_TRUE(outcome.out.starts_with("note: " + edges + ":1: `from to` was taken as a header, not as a row\n"))
+      << outcome.out;
+}
+
+TEST(DataImport, SeveralLabelsPerNodeAreCountedByNode) {
+  Folder work, data;
+  data.write("a/node.dat", "0\tann\t0\n1\tbob\t0\n");
+  data.write("a/link.dat", "0\t1\t0\n");
+  data.write("a/label.dat", "0\tann\t0\t0,1\n1\tbob\t0\t1\n");
+  Outcome outcome = run(work, {"data", "import", data.at("a"), "--out", data.at("g")});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("\n  2 nodes with any of 2 classes, 2 train\n"), std::string::npos) << outcome.out;
+  EXPECT_EQ(run(work, {"data", "check", data.at("g")}).code, 0);
+}
+
+TEST(DataImport, LineOfGigabytesIsAnErrorWithItsNumber) {
+  Folder work, data;
+  // Members of a gzip file are one stream: 4 GiB in 4 MiB.
+  const std::string piece = gzipped(std::string(size_t{64} << 20, 'x'));
+  std::string bytes = gzipped(kTriples);
+  for (int i = 0; i < 64; ++i)
+    bytes += piece;
+  constexpr rlim_t kMemory = rlim_t{3} << 30;
+  const std::string input = data.write("a.nt.gz", bytes);
+  Outcome outcome =
+      Process(work, {"data", "import", input, "--threads", "2", "--out", data.at("g")}, 0, kMemory).finish();
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err,
+            "error: " + input + ":3: the line is longer than 256.0 MiB, the most supported; is the file damaged?\n");
+  EXPECT_EQ(data.numFiles(), 1u);
+}
+
+TEST(DataImport, NoMemoryIsAMessage) {
+  Folder work, data;
+  const std::string header = "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 100000000), }";
+  const std::string start = std::string("\x93NUMPY\x01\x00", 8) + littleEndian(header.size(), 2) + header;
+  const std::string input =
+      data.write("a.npy.gz", gzipped(start) + gzipped(std::string(size_t{800} * 1000 * 1000, '\0')));
+  Outcome outcome = Process(work, {"data", "import", input, "--out", data.at("g")}, 0, rlim_t{1} << 30).finish();
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err, "error: a.npy.gz: out of memory; nothing was written\n");
+  EXPECT_EQ(data.numFiles(), 1u);
+}
+
 TEST(DataImport, CtrlCStopsWithNothingWritten) {
   Folder work, data;
   std::string text;
@@ -152,7 +210,7 @@ TEST(DataCheck, SoundFile) {
   ASSERT_EQ(run(work, {"data", "import", data.write("a.nt", kTriples), "--out", data.at("g")}).code, 0);
   Outcome outcome = run(work, {"data", "check", data.at("g")});
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.out, data.at("g") + ": sound (3 nodes of 1 types, 4 edges of 2 types)\n");
+  EXPECT_EQ(outcome.out, data.at("g") + ": sound (3 nodes of 1 type, 4 edges of 2 types)\n");
 }
 
 TEST(DataCheck, EveryFindingIsPrinted) {

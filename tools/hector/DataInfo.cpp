@@ -4,6 +4,7 @@
 #include "Progress.h"
 #include "runtime/base/Interrupt.h"
 #include "runtime/base/Memory.h"
+#include "runtime/graph/GraphFile.h"
 #include "runtime/storage/File.h"
 #include "runtime/storage/Safetensors.h"
 
@@ -43,8 +44,8 @@ static void nameTypes(const TensorFile &file, GraphSummary &graph) {
     if (graph.nodeTypes[k].name.empty())
       graph.nodeTypes[k].name = "node type " + std::to_string(k);
   }
-  for (size_t r = 0; r < graph.relations.size(); ++r) {
-    RelationSummary &relation = graph.relations[r];
+  for (RelationSummary &relation : graph.relations) {
+    const auto r = static_cast<size_t>(relation.id);
     if (r < edgeTypes.size()) {
       relation.name = nameOf(edgeTypes[r]);
       if (edgeTypes[r].is_object()) {
@@ -66,21 +67,22 @@ static Result<GraphReport> makeReport(const std::string &path) {
   report.path = path;
   if (auto it = file->metadata.find("source"); it != file->metadata.end())
     report.source = it->second;
-  // Relations that the metadata names exist even without edges.
-  int64_t numRelations = -1;
-  if (auto it = file->metadata.find("edge_types"); it != file->metadata.end())
-    if (json parsed = json::parse(it->second, nullptr, false); parsed.is_array() && file->find("graph.etype"))
-      numRelations = static_cast<int64_t>(parsed.size());
+  // What is not understood names nothing; `data check` says what is wrong with it.
+  for (const char *key : {"node_types", "edge_types"})
+    if (auto it = file->metadata.find(key);
+        it != file->metadata.end() && !json::parse(it->second, nullptr, false).is_array())
+      file->metadata.erase(it);
   int64_t numNodes = -1;
   if (const Tensor *x = file->find("x"); x && !x->shape.empty())
     numNodes = x->shape[0];
-  Result<Graph> graph = Graph::fromTensors(*file, numRelations, numNodes);
+  Result<Graph> graph = readGraph(*file, /*numRelations=*/-1, numNodes);
   if (!graph)
     return std::move(graph).status().during(path);
-  if (Status status = requireMemory(path + ": describing the graph", summaryBytes(*graph)); !status.isOk())
+  const int64_t numNamed = file->metadata.contains("edge_types") ? graph->numRelations() : 0;
+  if (Status status = requireMemory(path + ": describing the graph", summaryBytes(*graph, numNamed)); !status.isOk())
     return status;
   progress.begin("counting");
-  report.graph = summarize(*graph);
+  report.graph = summarize(*graph, numNamed);
   nameTypes(*file, report.graph);
   for (const auto &[name, tensor] : file->tensors) {
     if (name.starts_with("graph."))
@@ -91,6 +93,8 @@ static Result<GraphReport> makeReport(const std::string &path) {
       for (int64_t i = 0; i < tensor.numElements(); ++i)
         largest = std::max(largest, tensor.intAt(i));
       report.classes = largest + 1;
+    } else if (name == "label" && tensor.shape.size() == 2) {
+      report.classes = tensor.shape[1];  // nodes may have several
     }
   }
   return report;
@@ -105,6 +109,10 @@ std::string withCommas(int64_t number) {
     result += digits[i];
   }
   return result;
+}
+
+std::string withCommas(int64_t number, const std::string &one, const std::string &many) {
+  return withCommas(number) + " " + (number == 1 ? one : many);
 }
 
 std::string formatMean(double value) {
@@ -179,6 +187,8 @@ static int terminalWidth() {
 }
 
 Status describeData(const DataInfoOptions &options, std::string &text) {
+  if (Status status = refuseOverwriting(options.svgPath, std::span(&options.path, 1)); !status.isOk())
+    return status;
   try {
     Result<GraphReport> report = makeReport(options.path);
     if (!report)
@@ -228,7 +238,8 @@ std::string renderJson(const GraphReport &report) {
     root["node_types"].push_back({{"name", type.name}, {"nodes", type.nodes}});
   root["edge_types"] = Json::array();
   for (const RelationSummary &relation : graph.relations)
-    root["edge_types"].push_back({{"name", relation.name},
+    root["edge_types"].push_back({{"id", relation.id},
+                                  {"name", relation.name},
                                   {"src", relation.src},
                                   {"dst", relation.dst},
                                   {"edges", relation.edges},

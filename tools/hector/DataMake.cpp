@@ -64,21 +64,20 @@ Status makeData(const DataMakeOptions &options, std::string &summary) {
     if (!file)
       return std::move(file).status();
     progress.begin("writing " + options.outPath);
-    if (Status status = writeSafetensors(options.outPath, *file); !status.isOk())
-      return status;
     int64_t bytes = 0;
-    for (const auto &[name, tensor] : file->tensors)
-      bytes += static_cast<int64_t>(tensor.numBytes());
-    auto types = [](int64_t count) { return withCommas(count) + (count == 1 ? " type" : " types"); };
+    if (Status status = writeSafetensors(options.outPath, *file, &bytes); !status.isOk())
+      return status;
     char seconds[32];
     std::snprintf(seconds, sizeof(seconds), "%.1f s",
                   std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    summary += options.outPath + ": " + withCommas(graph.nodes) + " nodes of " + types(graph.nodeTypes) + ", " +
-               withCommas(graph.edges) + " edges of " + types(graph.edgeTypes);
+    summary += options.outPath + ": " + withCommas(graph.nodes, "node", "nodes") + " of " +
+               withCommas(graph.nodeTypes, "type", "types") + ", " + withCommas(graph.edges, "edge", "edges") + " of " +
+               withCommas(graph.edgeTypes, "type", "types");
     if (graph.features > 0)
-      summary += ", " + std::to_string(graph.features) + " features";
+      summary += ", " + withCommas(graph.features, "feature", "features");
     if (const Tensor *labels = file->find("label"))
-      summary += ", " + withCommas(labels->numElements()) + " labels of " + std::to_string(graph.classes) + " classes";
+      summary += ", " + withCommas(labels->numElements(), "label", "labels") + " of " +
+                 withCommas(graph.classes, "class", "classes");
     summary += "; " + formatBytes(bytes) + " in " + seconds + "\n";
   } catch (const std::bad_alloc &) {
     return Status::failed("out of memory: the graph needs " + formatBytes(syntheticBytes(graph)));

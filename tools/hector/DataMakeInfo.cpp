@@ -3,6 +3,7 @@
 #include "DataMakeInfo.h"
 
 #include "Commands.h"
+#include "Options.h"
 #include "runtime/base/Interrupt.h"
 
 #include <CLI/CLI.hpp>
@@ -33,14 +34,15 @@ std::function<std::optional<int>()> addDataMakeAndInfo(CLI::App &data) {
   auto make = std::make_shared<DataMakeOptions>();
   SyntheticOptions &graph = make->graph;
   CLI::App *makeApp = data.add_subcommand("make", "Makes a typed graph of given sizes and skew");
+  auto count = [](CLI::Option *option) { return option->transform(wholeNumber<int64_t>())->type_name("N"); };
   makeApp
       ->add_option("NAME", graph.name,
                    "A graph of the size of a known one: aifb, am, bgs, biokg, fb15k, mag, mutag or wikikg2")
       ->type_name("");
-  makeApp->add_option("--nodes", make->nodes, "Nodes")->type_name("N");
-  makeApp->add_option("--node-types", make->nodeTypes, "Node types [1]")->type_name("N");
-  makeApp->add_option("--edges", make->edges, "Edges")->type_name("N");
-  makeApp->add_option("--edge-types", make->edgeTypes, "Edge types [1]")->type_name("N");
+  count(makeApp->add_option("--nodes", make->nodes, "Nodes"));
+  count(makeApp->add_option("--node-types", make->nodeTypes, "Node types [1]"));
+  count(makeApp->add_option("--edges", make->edges, "Edges"));
+  count(makeApp->add_option("--edge-types", make->edgeTypes, "Edge types [1]"));
   makeApp->add_option("--skew", graph.skew, "Busy nodes: ends have rank span * u^X; 1 is even")
       ->capture_default_str()
       ->type_name("X");
@@ -50,18 +52,18 @@ std::function<std::optional<int>()> addDataMakeAndInfo(CLI::App &data) {
   makeApp->add_option("--edge-type-skew", graph.edgeTypeSkew, "Edge type k has a share of 1/k^X")
       ->capture_default_str()
       ->type_name("X");
-  makeApp->add_option("--features", make->features, "Columns of the node features `x` [0; 64 with classes]")
-      ->type_name("N");
+  count(makeApp->add_option("--features", make->features, "Columns of the node features `x` [0; 64 with classes]"));
   makeApp->add_option("--noise", graph.noise, "Standard deviation of a feature")->capture_default_str()->type_name("X");
-  makeApp
-      ->add_option("--classes", graph.classes,
-                   "Plants classes that only relations and features together tell; writes labels and splits")
-      ->capture_default_str()
-      ->type_name("N");
+  count(makeApp->add_option("--classes", graph.classes,
+                            "Plants classes that only relations and features together tell; writes labels and splits"))
+      ->capture_default_str();
   makeApp->add_option("--signal", graph.signal, "The part of the edges that tell the class, at most")
       ->capture_default_str()
       ->type_name("X");
-  makeApp->add_option("--seed", graph.seed, "Same seed, same bytes")->capture_default_str()->type_name("N");
+  makeApp->add_option("--seed", graph.seed, "Same seed, same bytes")
+      ->transform(wholeNumber<uint64_t>())
+      ->capture_default_str()
+      ->type_name("N");
   makeApp->add_option("-o,--out", make->outPath, "The graph file (.safetensors)")->required()->type_name("FILE");
   makeApp->footer("Examples:\n  hector data make mag --out mag.safetensors\n"
                   "  hector data make --nodes 100000 --node-types 4 --edges 1000000 --edge-types 12 --classes 4 "

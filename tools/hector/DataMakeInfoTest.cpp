@@ -73,7 +73,7 @@ bool isAscii(const std::string &text) {
 
 TEST_F(DataTest, MakeSaysWhatItMade) {
   std::string said = make(named("aifb"));
-  EXPECT_TRUE(said.starts_with(path("graph") + ": 7,262 nodes of 7 types, 48,810 edges of 104 types; 572.1 KiB in "))
+  EXPECT_TRUE(said.starts_with(path("graph") + ": 7,262 nodes of 7 types, 48,810 edges of 104 types; 577.5 KiB in "))
       << said;
 }
 
@@ -145,6 +145,16 @@ TEST_F(DataTest, InfoReadsWhatMakeWrote) {
   EXPECT_EQ(root["node_types"][1]["name"], "n1");
   EXPECT_EQ(root["edge_types"][0]["src"], "n0");
   EXPECT_EQ(root["source"], "hector data make --nodes 100 --node-types 2 --edges 1000 --edge-types 3 --seed 0");
+}
+
+TEST_F(DataTest, ClassesOfNodesWithSeveralLabelsAreCounted) {
+  TensorFile file;
+  for (const char *name : {"graph.src", "graph.dst", "label.node"})
+    file.tensors[name] = Tensor::fromInt64({1}, std::vector<int64_t>{0});
+  file.tensors["label"] = Tensor::fromDoubles({1, 5}, std::vector<double>{1, 0, 1, 0, 0}, DType::F32);
+  ASSERT_TRUE(writeSafetensors(path("graph"), file).isOk());
+  nlohmann::json root = nlohmann::json::parse(info({path("graph"), true, ""}), nullptr, false);
+  EXPECT_EQ(root["classes"], 5);
 }
 
 TEST_F(DataTest, RelationsThatOnlyTheMetadataNamesAreCounted) {

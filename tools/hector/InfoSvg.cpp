@@ -192,7 +192,7 @@ std::string renderSvg(const GraphReport &report) {
   };
   const std::array<Fact, 5> facts = {{
       {withCommas(graph.nodes), "nodes", count(graph.nodeTypes.size(), "type", "types")},
-      {withCommas(graph.edges), "edges", count(graph.relations.size(), "relation", "relations")},
+      {withCommas(graph.edges), "edges", count(static_cast<size_t>(graph.numRelations()), "relation", "relations")},
       {ratio(graph.srcPairRatio()), "source pairs", "/ edges"},
       {ratio(graph.dstPairRatio()), "destination pairs", "/ edges"},
       {withCommas(graph.isolated), "isolated nodes", percent(graph.isolated, graph.nodes)},
@@ -227,10 +227,9 @@ std::string renderSvg(const GraphReport &report) {
     rows.push_back({label, withCommas(relation->edges), static_cast<double>(relation->edges)});
   }
   const bool isPart = graph.relations.size() > kMaxRelations;
-  double right = drawBars(d, middle, top, kColumn,
-                          isPart ? "Largest relations, of " + withCommas(static_cast<int64_t>(graph.relations.size()))
-                                 : "Relations",
-                          rows, 164);
+  double right =
+      drawBars(d, middle, top, kColumn,
+               isPart ? "Largest relations, of " + withCommas(graph.numRelations()) : "Relations", rows, 164);
   right += 26;
   rows.clear();
   for (const FormSummary &form : graph.forms)

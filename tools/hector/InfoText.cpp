@@ -100,7 +100,7 @@ std::string padded(const std::string &text, size_t width) {
 }
 
 std::string types(size_t count) {
-  return withCommas(static_cast<int64_t>(count)) + (count == 1 ? " type" : " types");
+  return withCommas(static_cast<int64_t>(count), "type", "types");
 }
 
 std::string degreeRow(const char *name, const DegreeSummary &degrees) {
@@ -145,7 +145,8 @@ std::string renderText(const GraphReport &report, bool utf8, int width) {
   if (!report.source.empty())
     page.line("  source             " + shortened(report.source, room - 21));
   page.line("  nodes              " + withCommas(graph.nodes) + " of " + types(graph.nodeTypes.size()));
-  page.line("  edges              " + withCommas(graph.edges) + " of " + types(graph.relations.size()));
+  page.line("  edges              " + withCommas(graph.edges) + " of " +
+            types(static_cast<size_t>(graph.numRelations())));
   page.line("  source pairs       " + withCommas(graph.srcPairs) + ", " + ratio(graph.srcPairRatio()) +
             " of the edges");
   page.line("  destination pairs  " + withCommas(graph.dstPairs) + ", " + ratio(graph.dstPairRatio()) +

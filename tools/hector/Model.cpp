@@ -3,11 +3,8 @@
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "compiler/Import/Import.h"
 #include "compiler/Pipelines/Pipelines.h"
-#include "runtime/base/Memory.h"
-#include "runtime/graph/GraphFile.h"
-#include "runtime/graph/GraphSummary.h"
-#include "runtime/storage/Safetensors.h"
 
+#include <llvm/Support/ErrorHandling.h>
 #include <mlir/Dialect/Func/IR/FuncOps.h>
 #include <mlir/IR/Builders.h>
 #include <mlir/IR/Diagnostics.h>
@@ -18,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <set>
 
 namespace hector {
@@ -73,8 +71,16 @@ Result<Model> loadModel(const ModelOptions &options) {
 }
 
 void loadDialects(mlir::MLIRContext &context) {
+  // Where LLVM itself finds no memory it would end the program; `main` has a better message.
+  static const bool isInstalled = [] {
+    llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { throw std::bad_alloc(); });
+    return true;
+  }();
+  (void)isInstalled;
   // Models are small; the threads MLIR would start cost more than they bring.
   context.disableMultithreading();
+  // A remark that prints its op verifies and numbers the whole function first.
+  context.printOpOnDiagnostic(false);
   context.loadDialect<flow::FlowDialect, mlir::func::FuncDialect>();
 }
 
@@ -96,37 +102,6 @@ Result<mlir::OwningOpRef<mlir::ModuleOp>> compileToFlow(mlir::MLIRContext &conte
 }
 
 //===- Graphs ----------------------------------------------------------------------------------------------------===//
-
-Result<Graph> loadGraph(const std::string &path, const language::Signature &signature) {
-  auto file = readSafetensors(path);
-  if (!file)
-    return Status(std::move(file).status()).during("error");
-  // A graph file says itself how many types there are; a case leaves it to the tensors of the model's inputs.
-  auto read = [&]() -> Result<Graph> {
-    if (file->metadata.count("hector.format")) {
-      auto contents = graphFromTensors(std::move(*file), path);
-      return contents ? Result<Graph>(std::move(contents->graph)) : Result<Graph>(contents.status());
-    }
-    int64_t relations = -1, nodes = -1;
-    for (const language::InputDecl &input : signature.inputs) {
-      const Tensor *tensor = file->find(input.name);
-      if (!tensor)
-        tensor = file->find("param." + input.name);
-      if (tensor && !tensor->shape.empty() && input.home == language::Home::EdgeType)
-        relations = tensor->shape[0];
-      if (tensor && !tensor->shape.empty() && input.home == language::Home::Node)
-        nodes = tensor->shape[0];
-    }
-    auto graph = Graph::fromTensors(*file, relations, nodes);
-    return graph ? std::move(graph) : Result<Graph>(Status(graph.status()).during(path));
-  };
-  auto graph = read();
-  if (!graph)
-    return Status(graph.status()).during("error");
-  if (Status status = requireMemory("error: " + path + ": counting pairs", summaryBytes(*graph)); !status.isOk())
-    return status;
-  return graph;
-}
 
 /// How many of `count` rows `ids` names 0, 1, 2 to 3, 4 to 7 … times.
 static mlir::DenseI64ArrayAttr readProfile(mlir::MLIRContext *context, const IdArray &ids, int64_t count) {
@@ -212,21 +187,6 @@ mlir::FileLineColLoc placeIn(const std::string &file, mlir::Location location) {
 }
 
 Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad, const PassOutput &output) {
-  mlir::PassManager manager(module.getContext());
-  std::vector<PlanCost> plans;
-  if (auto wrong = buildPipeline(manager, module, passes, grad, &plans))
-    return Status::invalid("error: " + *wrong);
-  for (const PlanCost &plan : plans)
-    if (output.remarks)
-      std::fprintf(stderr, "%s: remark: plan %s%s: %.4g operations, %.4g bytes moved, %.4g live at once, price %.4g\n",
-                   output.model.c_str(), plan.name.c_str(), plan.isTaken ? " (taken)" : "", plan.operations, plan.bytes,
-                   plan.peakBytes, plan.price);
-  if (output.plans)
-    *output.plans = plans;
-  if (output.dumps)
-    manager.enableIRPrinting(/*shouldPrintBeforePass=*/{},
-                             /*shouldPrintAfterPass=*/[](mlir::Pass *, mlir::Operation *) { return true; },
-                             /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/true);
   // Remarks are for those who ask for them; errors go into the message.
   std::string errors;
   std::set<std::string> said;  // passes run again on the gradients, and would repeat themselves
@@ -244,7 +204,21 @@ Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad, co
     }
     return mlir::success();
   });
-  if (mlir::failed(manager.run(module)))
+  PipelineOptions options = {grad, output.remarks, output.dumps, {}};
+  options.onWeighed = [&](const std::vector<PlanCost> &plans) {
+    for (const PlanCost &plan : plans)
+      if (output.remarks)
+        std::fprintf(stderr,
+                     "%s: remark: plan %s%s: %.4g operations, %.4g bytes moved, %.4g live at once, price %.4g\n",
+                     output.model.c_str(), plan.name.c_str(), plan.isTaken ? " (taken)" : "", plan.operations,
+                     plan.bytes, plan.peakBytes, plan.price);
+    if (output.plans)
+      *output.plans = plans;
+  };
+  PipelineResult result = runPipeline(module, passes, options);
+  if (result.wrong)
+    return Status::invalid("error: " + *result.wrong);
+  if (result.hasFailed)
     return Status::failed("error: a pass failed; run with --passes none and report the model:" + errors);
   return Status::ok();
 }

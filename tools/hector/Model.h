@@ -31,10 +31,6 @@ Result<Model> loadModel(const ModelOptions &options);
 Result<mlir::OwningOpRef<mlir::ModuleOp>> compileToFlow(mlir::MLIRContext &context, const Model &model,
                                                         const language::Binding &binding, const std::string &dtype);
 
-/// Reads the graph of a graph file, or of a case for the model: the rows of its tensors then say how many nodes and
-/// edge types there are. The message of a failure is ready to be printed.
-Result<Graph> loadGraph(const std::string &path, const language::Signature &signature);
-
 /// Writes the graph's numbers on every function, for passes to choose by. Takes memory for each edge and node.
 void attachGraph(mlir::ModuleOp module, const Graph &graph);
 

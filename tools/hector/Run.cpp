@@ -5,6 +5,10 @@
 #include "compiler/Import/Import.h"
 #include "interp/Interpreter.h"
 #include "language/Diagnostics.h"
+#include "runtime/base/Memory.h"
+#include "runtime/base/Text.h"
+#include "runtime/graph/GraphSummary.h"
+#include "runtime/storage/File.h"
 
 #include <mlir/Dialect/Func/IR/FuncOps.h>
 
@@ -37,7 +41,6 @@ static Status appendGradients(mlir::func::FuncOp function, const Case &loaded, s
     Table table;
     table.rows = numRows(loaded.graph, type.getDomain());
     table.shape.assign(type.getShape().begin(), type.getShape().end());
-    table.values.assign(table.rows * type.getRowSize(), 0.0);
     std::vector<int64_t> shape = table.shape;
     if (type.getDomain() != flow::Domain::One)
       shape.insert(shape.begin(), table.rows);
@@ -47,6 +50,11 @@ static Status appendGradients(mlir::func::FuncOp function, const Case &loaded, s
                                ", but the result it belongs to has " + formatShape(shape));
       table.values = tensor->toDoubles();
       isAnyGiven = true;
+    } else {
+      const auto numbers = static_cast<double>(table.rows) * static_cast<double>(type.getRowSize());
+      if (numbers * sizeof(double) > static_cast<double>(availableMemory()))
+        return Status::failed("out of memory: the gradient `" + name + "` has shape " + formatShape(shape));
+      table.values.assign(table.rows * type.getRowSize(), 0.0);
     }
     arguments.push_back(std::move(table));
   }
@@ -66,6 +74,9 @@ static Status appendGradients(mlir::func::FuncOp function, const Case &loaded, s
 static Status runModel(RunOptions options) {
   if (Status status = chooseBackend(options); !status.isOk())
     return status;
+  const std::string inputs[] = {options.model.path, options.casePath};
+  if (Status status = refuseOverwriting(options.outPath, inputs); !status.isOk())
+    return std::move(status).during("error");
   auto model = loadModel(options.model);
   if (!model)
     return model.status();
@@ -77,6 +88,10 @@ static Status runModel(RunOptions options) {
   auto loaded = loadCase(options.casePath, model->signature, binding);
   if (!loaded)
     return loaded.status();
+
+  if (Status status = requireMemory("error: " + options.casePath + ": the graph", formBytes(loaded->graph));
+      !status.isOk())
+    return status;
 
   mlir::MLIRContext context;
   loadDialects(context);
@@ -116,9 +131,9 @@ static Status runModel(RunOptions options) {
   }
   if (Status status = writeSafetensors(options.outPath, out); !status.isOk())
     return std::move(status).during("error");
-  std::printf("%s: %lld nodes, %lld edges, %lld edge types; %s, %s\nwrote %s\n%s", model->signature.name.c_str(),
-              static_cast<long long>(loaded->graph.numNodes()), static_cast<long long>(loaded->graph.numEdges()),
-              static_cast<long long>(loaded->graph.numRelations()), options.backend.c_str(),
+  std::printf("%s: %s, %s, %s; %s, %s\nwrote %s\n%s", model->signature.name.c_str(),
+              counted(loaded->graph.numNodes(), "node").c_str(), counted(loaded->graph.numEdges(), "edge").c_str(),
+              counted(loaded->graph.numRelations(), "edge type").c_str(), options.backend.c_str(),
               options.model.dtype.c_str(), options.outPath.c_str(), summary.c_str());
   return Status::ok();
 }

@@ -106,11 +106,12 @@ std::string spaced(const std::string &list) {
 
 std::string formatGraph(const RowCounts &rows) {
   GraphAttr graph = rows.getGraph();
-  std::string numbers = withCommas(graph.getNodes()) + " nodes of " + withCommas(graph.getNodeTypes()) +
-                        (graph.getNodeTypes() == 1 ? " type, " : " types, ") + withCommas(graph.getEdges()) +
-                        " edges of " + withCommas(graph.getRelations()) +
-                        (graph.getRelations() == 1 ? " type, " : " types, ") + withCommas(graph.getSrcPairs()) +
-                        " source pairs, " + withCommas(graph.getDstPairs()) + " destination pairs";
+  std::string numbers = withCommas(graph.getNodes(), "node", "nodes") + " of " +
+                        withCommas(graph.getNodeTypes(), "type", "types") + ", " +
+                        withCommas(graph.getEdges(), "edge", "edges") + " of " +
+                        withCommas(graph.getRelations(), "type", "types") + ", " +
+                        withCommas(graph.getSrcPairs(), "source pair", "source pairs") + ", " +
+                        withCommas(graph.getDstPairs(), "destination pair", "destination pairs");
   return rows.isGiven() ? numbers : "none given: a middling one of " + numbers + " is assumed";
 }
 

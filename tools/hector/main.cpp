@@ -4,11 +4,12 @@
 #include "DataCommands.h"
 #include "DataMakeInfo.h"
 #include "language/Diagnostics.h"
+#include "runtime/base/Program.h"
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <charconv>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 
@@ -79,7 +80,11 @@ static std::string explain(const CLI::App &app, const CLI::ParseError &error) {
   } else if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError)) {
     text = "`" + name + "` needs " + text.substr(0, text.find(" is required"));
   } else if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) {
-    text = "`" + name + "` needs a value after " + text.substr(0, text.find(':'));
+    const std::string word = text.substr(0, text.find(':'));
+    const CLI::Option *option = command->get_option_no_throw(word);
+    text = option && option->count() > 1
+               ? "`" + name + "` takes " + word + " once, but it is given " + std::to_string(option->count()) + " times"
+               : "`" + name + "` needs a value after " + word;
   }
   return "error: " + text + "\n   help: see `" + name + " --help`\n";
 }
@@ -148,9 +153,7 @@ static std::vector<std::string> completeGrad(const CLI::App &app, int argc, char
   return done;
 }
 
-int main(int argc, char **argv) {
-  // A reader that closes the pipe early (`hector … | head`) is no failure of ours.
-  std::signal(SIGPIPE, SIG_IGN);
+static int hectorMain(int argc, char **argv) {
   CLI::App app("Compiles relational graph neural networks.", "hector");
   app.set_version_flag("--version", HECTOR_VERSION);
   app.require_subcommand(1);
@@ -230,4 +233,8 @@ int main(int argc, char **argv) {
   if (auto code = runMakeOrInfo())
     return *code;
   return doctorCommand();
+}
+
+int main(int argc, char **argv) {
+  return runProgram(hectorMain, argc, argv, kExitMachine);
 }

@@ -49,6 +49,9 @@ std::optional<llvm::SmallVector<int64_t>> commonLead(llvm::ArrayRef<int64_t> a, 
 double floorDivide(double a, double b);
 double modulo(double a, double b);
 
+/// Whether an op gives different rows for equal operands: its result depends on which row it is.
+bool dependsOnRow(mlir::Operation *op);
+
 /// "4x16xf32" or "f32": a row as messages and types write it.
 std::string formatRow(RowsType type);
 

@@ -11,6 +11,15 @@
 using namespace mlir;
 using namespace hector::flow;
 
+/// A number as rows of `type` hold it.
+static double rounded(double value, Type type) {
+  APFloat number(value);
+  bool isInexact = false;
+  number.convert(cast<FloatType>(type).getFloatSemantics(), APFloat::rmNearestTiesToEven, &isInexact);
+  number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &isInexact);
+  return number.convertToDouble();
+}
+
 /// The number that a constant operand folds to.
 static std::optional<double> number(Attribute attribute) {
   if (auto value = dyn_cast_or_null<FloatAttr>(attribute))
@@ -25,13 +34,20 @@ static OpFoldResult asIs(DenseOp op, unsigned i) {
   return {};
 }
 
-/// `compute(a, b)` if both operands are constants; the result is then a constant too.
-template <class Compute> static OpFoldResult foldConstants(DenseOp op, ArrayRef<Attribute> operands, Compute compute) {
-  auto a = number(operands[0]), b = number(operands[1]);
-  // Narrow types would round twice, so only results that a constant of that type holds exactly are folded.
-  if (!a || !b || op.getResultRows().getDomain() != Domain::One || !op.getResultRows().getElementType().isF64())
+/// `compute` of the constants that an op reads, if it reads nothing else; the result is then a constant too. As when
+/// running, numbers are rounded to their type as they are read, and the result once more.
+template <class Compute, class... Operands>
+static OpFoldResult foldNumbers(DenseOp op, Compute compute, Operands... operands) {
+  RowsType type = op.getResultRows();
+  if (type.getDomain() != Domain::One || type.getRank() != 0 || !(operands && ...))
     return {};
-  return FloatAttr::get(Float64Type::get(op->getContext()), compute(*a, *b));
+  double result = rounded(compute(rounded(*operands, type.getElementType())...), type.getElementType());
+  return FloatAttr::get(Float64Type::get(op->getContext()), result);
+}
+
+/// `compute(a, b)` if both operands are constants.
+template <class Compute> static OpFoldResult foldConstants(DenseOp op, ArrayRef<Attribute> operands, Compute compute) {
+  return foldNumbers(op, compute, number(operands[0]), number(operands[1]));
 }
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) {
@@ -68,7 +84,10 @@ OpFoldResult MulOp::fold(FoldAdaptor adaptor) {
 }
 
 OpFoldResult ChainOp::fold(FoldAdaptor adaptor) {
-  return number(adaptor.getRhs()) == 1.0 ? asIs(cast<DenseOp>(getOperation()), 0) : OpFoldResult();  // g · 1
+  auto op = cast<DenseOp>(getOperation());
+  if (number(adaptor.getRhs()) == 1.0)  // g · 1
+    return asIs(op, 0);
+  return foldConstants(op, adaptor.getOperands(), [](double a, double b) { return a == 0 ? 0 : a * b; });
 }
 
 OpFoldResult DivOp::fold(FoldAdaptor adaptor) {
@@ -140,8 +159,10 @@ template <class Op> static OpFoldResult foldInvolution(Op op) {
   return inner.getInput();
 }
 
-OpFoldResult NegOp::fold(FoldAdaptor) {
-  return foldInvolution(*this);
+OpFoldResult NegOp::fold(FoldAdaptor adaptor) {
+  if (OpFoldResult inner = foldInvolution(*this))
+    return inner;
+  return foldNumbers(cast<DenseOp>(getOperation()), [](double a) { return -a; }, number(adaptor.getInput()));
 }
 
 OpFoldResult DropoutOp::fold(FoldAdaptor) {
@@ -230,6 +251,48 @@ struct ReadThroughSpread : OpInterfaceRewritePattern<DenseOp> {
     }
     op.setMapsAttr(rewriter.getArrayAttr(maps));
     rewriter.finalizeOpModification(op);
+    return success();
+  }
+};
+
+/// Whether a table is one row made from constants alone.
+static bool isConstantRow(Value table) {
+  auto op = table.getDefiningOp<DenseOp>();
+  return table.getDefiningOp<ConstantOp>() ||
+         (op && op.getResultRows().getDomain() == Domain::One && llvm::all_of(op->getOperands(), isConstantRow));
+}
+
+/// An op that reads constants alone gives the same row everywhere: it is computed once, and read from there.
+struct ComputeConstantOnce : OpInterfaceRewritePattern<DenseOp> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+
+  LogicalResult matchAndRewrite(DenseOp op, PatternRewriter &rewriter) const override {
+    RowsType type = op.getResultRows();
+    if (type.getDomain() == Domain::One || op->getNumOperands() == 0 || dependsOnRow(op) ||
+        !llvm::all_of(op->getOperands(), isConstantRow))
+      return failure();
+    auto once = cast<DenseOp>(rewriter.clone(*op));
+    Attribute self = MapAttr::get(op->getContext(), Map::Self);
+    rewriter.modifyOpInPlace(once, [&] {
+      once.setMapsAttr(rewriter.getArrayAttr(SmallVector<Attribute>(op->getNumOperands(), self)));
+      once->getResult(0).setType(type.withDomain(Domain::One));
+    });
+    rewriter.replaceOpWithNewOp<SpreadOp>(op, type, once->getResult(0), Map::One);
+    return success();
+  }
+};
+
+/// Of equal rows, the mean, the largest and the smallest are each of them. Every pair has an edge; elsewhere a row that
+/// nothing leads to would be 0.
+struct CollectEqualRows : OpRewritePattern<ReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &rewriter) const override {
+    auto spread = op.getRows().getDefiningOp<SpreadOp>();
+    bool isToPairs = op.getVia() == Map::SrcPair || op.getVia() == Map::DstPair;
+    if (!spread || spread.getVia() != Map::One || !isToPairs || op.getInit() || op.getKind() == ReduceKind::Sum)
+      return failure();
+    rewriter.replaceOpWithNewOp<SpreadOp>(op, op.getType(), spread.getRows(), Map::One);
     return success();
   }
 };
@@ -358,6 +421,6 @@ struct SwapChoices : OpRewritePattern<SelectOp> {
 }  // namespace
 
 void FlowDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
-  patterns.add<ReadThroughSpread, ComposeSpreads, AbsorbNegation<AddOp, SubOp>, AbsorbNegation<SubOp, AddOp>,
-               AbsorbTranspose, SumOfProducts, SwapChoices>(getContext());
+  patterns.add<ReadThroughSpread, ComputeConstantOnce, CollectEqualRows, ComposeSpreads, AbsorbNegation<AddOp, SubOp>,
+               AbsorbNegation<SubOp, AddOp>, AbsorbTranspose, SumOfProducts, SwapChoices>(getContext());
 }

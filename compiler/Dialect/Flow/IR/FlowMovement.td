@@ -47,8 +47,9 @@ def Flow_ReduceOp : Flow_Op<"reduce"> {
   let summary = "Combines rows along a map: row `j` of the result combines all rows `i` with `via(i) = j`.";
   let description = [{
     `kind` is `sum`, `mean`, `max` or `min`. For every kind, a row that nothing maps to is 0. With `init`, row `j` of
-    `init` takes part as if it came first. It is the result if nothing maps to `j`. Rows are combined in increasing
-    order. If several rows tie for `max` or `min`, the first one receives the gradient.
+    `init` takes part as if it came first. It is the result if nothing maps to `j`. Rows are combined in order: edges as
+    the graph's file has them, pairs by their first edges, other rows by number. If several rows tie for `max` or `min`,
+    the first one receives the gradient.
     - (C1) `via` leads from the operand's domain to the result's, and is not `self`.
     - (C2) operand, `init` and result have the same row shape, element type and residency, and are not i1.
     - (C3) `init` is allowed for `max` and `min` only; a sum adds its start with `flow.add`.
@@ -68,9 +69,10 @@ def Flow_ReduceOp : Flow_Op<"reduce"> {
 def Flow_FirstIndexOp : Flow_Op<"first_index"> {
   let summary = "The number of the first row that gave the result of a reduction by max or min.";
   let description = [{
-    Element by element: row `j` of the result is the least `i` with `via(i) = j` and `rows[i]` equal to `reduced[j]`, and
-    -1 where there is none. With `init`, it is -1 as well where `init[j]` equals `reduced[j]`: the start came first. NaN
-    equals NaN here. `flow.is_row` tells a row whether it is the one.
+    Element by element: row `j` of the result is the number of the first row `i` with `via(i) = j` and `rows[i]` equal to
+    `reduced[j]`, in the order of `flow.reduce`, or -1 if there is none. With `init`, it is -1 as well if `init[j]` equals
+    `reduced[j]`, since `init` comes first. NaN equals NaN here. `flow.is_row` tells a row whether it is the one.
+    Gradients of `flow.reduce` use both.
     - (C1) `via` leads from the domain of `rows` to that of `reduced`, and is not `self`.
     - (C2) `rows`, `reduced` and `init` have the same row shape, float type and residency.
     - (C3) the result has the type of `reduced`, with elements `index`.

@@ -133,6 +133,10 @@ void hector::flow::detail::printDense(OpAsmPrinter &printer, Operation *op) {
   printer.printStrippedAttrOrType(dense.getResultRows());
 }
 
+bool hector::flow::dependsOnRow(Operation *op) {
+  return isa<DropoutOp, IsRowOp>(op);
+}
+
 //===- What all dense ops share ----------------------------------------------------------------------------------===//
 
 LogicalResult hector::flow::detail::verifyDense(Operation *op) {

@@ -18,7 +18,6 @@
 
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/TypeSwitch.h>
-#include <mlir/IR/OperationSupport.h>
 
 namespace hector::flow {
 
@@ -49,8 +48,12 @@ struct Cut {
   bool isKept = false;  // another op reads a product that should disappear
 };
 
-/// Linear ops inside of each other, and ops looked at in one cut: ops that read one another twice make 2^n paths.
-constexpr unsigned kMaxDepth = 4, kMaxVisits = 1000;
+/// Linear ops inside of each other, and ops looked at in one cut: ops that read one another twice make 2^n paths, and
+/// what is further away than that is no part of this sum.
+constexpr unsigned kMaxDepth = 4, kMaxVisits = 64;
+/// After so many ops, a cut that takes more than twice what it could save is given up: it only gets longer. Twice,
+/// since what was built for a way that was not taken counts as well.
+constexpr unsigned kFewVisits = 16;
 
 int64_t sizeOf(ArrayRef<int64_t> shape) {
   int64_t size = 1;
@@ -72,12 +75,12 @@ bool isSum(ReduceKind kind) {
   return kind == ReduceKind::Sum || kind == ReduceKind::Mean;
 }
 
-/// Whether a linear op lies beneath `value`, under ops that a sum passes through.
+/// Whether a linear op lies beneath `value`, under ops that a sum passes through, near enough to be reached.
 bool coversLinear(Value value) {
   SmallVector<Value> open = {value};
-  llvm::DenseSet<Operation *> seen;
-  while (!open.empty()) {
-    Operation *op = open.pop_back_val().getDefiningOp();
+  llvm::SmallDenseSet<Operation *> seen;
+  for (size_t i = 0; i < open.size() && seen.size() <= kMaxVisits; ++i) {
+    Operation *op = open[i].getDefiningOp();
     if (!op || !seen.insert(op).second)
       continue;
     if (mlir::isa<LinearOp>(op))
@@ -96,7 +99,9 @@ bool coversLinear(Value value) {
 class Aggregator : RowBuilder {
 public:
   Aggregator(mlir::func::FuncOp function, const RowCounts &rows)
-      : RowBuilder(function.getContext()), body(function.getBody().front()), rows(rows) {}
+      : RowBuilder(function.getContext()), trial(function.getBody().front()), rows(rows) {
+    draft = &trial;
+  }
 
   /// Whether the op was replaced. The op, and ops that nothing else reads, are then in `erased`.
   bool visit(Operation *op);
@@ -109,10 +114,8 @@ private:
   bool visitReduce(ReduceOp op, bool isRest = false);
   bool visitWeightGrad(WeightGradOp op);
   SmallVector<Map> mapsToMiddle(Domain from, Map via) const;
-  SmallVector<Operation *> freshOps(Operation *before, Operation *site) const;
-  void shareEqual(Operation *before, Operation *site, Value &root);
-  void eraseUnused(Operation *before, Operation *site, Value root);
-  llvm::SmallSetVector<Operation *, 8> vanishing(Operation *site) const;
+  double countDraft();
+  void giveUpIfHopeless();
 
   //===- Building -----===//
   Value buildReduce(ReduceOp op, const Cut &cut);
@@ -154,7 +157,7 @@ private:
   /// `a`, rows of the middle, but 0 in rows that no fine row leads to: values and gradients there belong to no sum.
   Read withoutEmptyRows(Read a);
 
-  mlir::Block &body;
+  Draft trial;
   const RowCounts &rows;
   Domain fine = Domain::Edge, middle = Domain::Edge;
   Map toMiddle = Map::Self;
@@ -162,6 +165,10 @@ private:
   SmallVector<LinearOp> pushed;
   bool reachedDepth = false;
   unsigned numVisits = 0;
+  double mostSaved = 0;  // by any cut: the operations of all that nothing but the site needs
+  double spent = 0;      // by the cut at hand, up to the op that was counted last
+  Operation *lastCounted = nullptr;
+  bool isHopeless = false;  // then what is built of the cut no longer matters
   llvm::StringRef obstacle;
 };
 
@@ -311,6 +318,7 @@ Read Aggregator::withoutEmptyRows(Read a) {
 Read Aggregator::sum(Read y, const Factors &factors) {
   at = fine;
   Value total = reduce(kind, applyFine(y, factors), toMiddle);
+  giveUpIfHopeless();
   at = middle;
   return applyFromMiddle({total}, factors);
 }
@@ -345,7 +353,7 @@ Read Aggregator::weigh(Read value, const Factors &factors) {
 
 Read Aggregator::pushOrSum(Read y, const Factors &factors, unsigned depth) {
   auto there = push(y, factors, depth);
-  return there ? *there : sum(y, factors);
+  return there ? *there : isHopeless ? y : sum(y, factors);
 }
 
 /// Σ factors · y as rows of the middle, or nothing if it is only possible to sum `y` as it is.
@@ -354,7 +362,7 @@ std::optional<Read> Aggregator::push(Read y, Factors factors, unsigned depth) {
   if (auto there = fromMiddle(y))
     return weigh(*there, factors);
   auto op = y.table.getDefiningOp<DenseOp>();
-  if (!op || ++numVisits > kMaxVisits)
+  if (!op || isHopeless || ++numVisits > kMaxVisits)
     return std::nullopt;
   SmallVector<Read> operands;
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
@@ -408,6 +416,8 @@ std::optional<Read> Aggregator::pushProduct(Operation *op, Read a, Read b, const
         factor.kind = Factor::ChainOfTerm;
     }
   for (auto &[term, factor] : choices) {
+    if (isHopeless)
+      return std::nullopt;
     size_t before = pushed.size();
     Factors more = factors;
     more.push_back(factor);
@@ -422,7 +432,7 @@ std::optional<Read> Aggregator::pushProduct(Operation *op, Read a, Read b, const
 
 std::optional<Read> Aggregator::pushSum(Operation *op, Read a, Read b, const Factors &factors, unsigned depth) {
   auto left = push(a, factors, depth), right = push(b, factors, depth);
-  if (!left && !right)
+  if (isHopeless || (!left && !right))
     return std::nullopt;
   if (!left)
     left = sum(a, factors);
@@ -465,6 +475,8 @@ std::optional<Read> Aggregator::pushLinear(LinearOp op, Read x, Read w, ArrayRef
     return std::nullopt;
   }
   Read total = pushOrSum(x, inside, depth - 1);
+  if (isHopeless)
+    return std::nullopt;
   total = toShape(total, shapeWith(x.shape(), inside));
   ArrayRef<int64_t> lead = w.shape().drop_back(2);
   if (total.shape().size() > 1 && !lead.empty() && total.shape().drop_back() != lead) {
@@ -624,7 +636,7 @@ std::optional<Read> Aggregator::pushConcat(ConcatOp op, ArrayRef<Read> parts, co
   SmallVector<std::optional<Read>> there;
   for (const Read &part : parts)
     there.push_back(push(part, factors, depth));
-  if (llvm::none_of(there, [](const auto &part) { return part.has_value(); }))
+  if (isHopeless || llvm::none_of(there, [](const auto &part) { return part.has_value(); }))
     return std::nullopt;
   SmallVector<Read> totals;
   for (auto [part, found] : llvm::zip_equal(parts, there))
@@ -647,6 +659,9 @@ void Aggregator::start(Operation *site, Domain from, const Cut &cut, ReduceKind 
   pushed.clear();
   reachedDepth = false;
   numVisits = 0;
+  spent = 0;
+  lastCounted = nullptr;
+  isHopeless = false;
 }
 
 /// The reduction's result by this cut, or nothing if no linear op would stay outside.
@@ -726,7 +741,10 @@ Value Aggregator::buildWeightGrad(WeightGradOp op, const Cut &cut) {
     Read f = factor.kind == Factor::Over ? reciprocal(factor.read) : factor.read;
     factors.push_back({summed == 0 ? Factor::ChainOfFactor : Factor::ChainOfTerm, f});
   }
-  Read total = toShape(pushOrSum(operands[summed], factors, cut.depth), shapeWith(operands[summed].shape(), factors));
+  Read total = pushOrSum(operands[summed], factors, cut.depth);
+  if (isHopeless)
+    return {};
+  total = toShape(total, shapeWith(operands[summed].shape(), factors));
   Read other = toShape(kept->value, operands[1 - summed].shape());
   if (total.shape().size() > 1 && other.shape().size() > 1) {
     SmallVector<int64_t> shape(other.shape().drop_back());
@@ -743,8 +761,8 @@ Value Aggregator::buildWeightGrad(WeightGradOp op, const Cut &cut) {
                   });
   if (isTurned)
     std::swap(input, grad);
-  return builder.create<WeightGradOp>(location, op.getResult().getType(), input.table, grad.table, input.map, grad.map,
-                                      middle, rest, op.getTransposed() != isTurned);
+  return share(builder.create<WeightGradOp>(location, op.getResult().getType(), input.table, grad.table, input.map,
+                                            grad.map, middle, rest, op.getTransposed() != isTurned));
 }
 
 //===- Trying and choosing ---------------------------------------------------------------------------------------===//
@@ -764,82 +782,55 @@ SmallVector<Map> Aggregator::mapsToMiddle(Domain from, Map via) const {
   return maps;
 }
 
-/// The ops after `before`, or the block's start, and before `site`: those that were built last.
-SmallVector<Operation *> Aggregator::freshOps(Operation *before, Operation *site) const {
-  SmallVector<Operation *> ops;
-  for (Operation *op = before ? before->getNextNode() : &body.front(); op != site; op = op->getNextNode())
-    ops.push_back(op);
-  return ops;
+double Aggregator::countDraft() {
+  double sum = 0;
+  for (Operation &op : trial.getBlock())
+    sum += operations(&op, rows);
+  return sum;
 }
 
-void Aggregator::eraseUnused(Operation *before, Operation *site, Value root) {
-  SmallVector<Operation *> fresh = freshOps(before, site);
-  for (Operation *op : llvm::reverse(fresh))
-    if (op->use_empty() && op->getResult(0) != root)
-      op->erase();
-}
-
-/// Replaces an op by an earlier op that computes the same.
-void Aggregator::shareEqual(Operation *before, Operation *site, Value &root) {
-  for (Operation *op : freshOps(before, site)) {
-    SmallVector<Operation *> others;
-    if (op->getNumOperands() > 0)
-      others.append(op->getOperand(0).user_begin(), op->getOperand(0).user_end());
-    else
-      for (auto constant : body.getOps<ConstantOp>())
-        others.push_back(constant);
-    for (Operation *other : others) {
-      if (other == op || other->getBlock() != &body || !other->isBeforeInBlock(op) ||
-          !mlir::OperationEquivalence::isEquivalentTo(op, other, mlir::OperationEquivalence::IgnoreLocations))
-        continue;
-      if (root == op->getResult(0))
-        root = other->getResult(0);
-      op->getResult(0).replaceAllUsesWith(other->getResult(0));
-      op->erase();
-      break;
-    }
+/// Looks at what was built since it last did.
+void Aggregator::giveUpIfHopeless() {
+  mlir::Block &built = trial.getBlock();
+  auto next = lastCounted ? std::next(lastCounted->getIterator()) : built.begin();
+  for (Operation &op : llvm::make_range(next, built.end())) {
+    spent += operations(&op, rows);
+    lastCounted = &op;
   }
-}
-
-/// The ops that nothing would read without `site`, in reverse order, with `site` first.
-llvm::SmallSetVector<Operation *, 8> Aggregator::vanishing(Operation *site) const {
-  llvm::SmallSetVector<Operation *, 8> dead;
-  dead.insert(site);
-  for (Operation *op = site->getPrevNode(); op; op = op->getPrevNode())
-    if (!op->use_empty() && llvm::all_of(op->getUsers(), [&](Operation *user) { return dead.contains(user); }))
-      dead.insert(op);
-  return dead;
+  isHopeless |= numVisits >= kFewVisits && spent > 2 * mostSaved;
 }
 
 /// Builds and counts every cut. Replaces `site` with the best one if that takes fewer operations.
 template <class Build> bool Aggregator::choose(Operation *site, ArrayRef<Cut> cuts, bool remarks, Build build) {
-  Operation *before = site->getPrevNode();
-  auto buildShared = [&](const Cut &cut) {
+  auto buildUsed = [&](const Cut &cut) {
     Value root = build(cut);
-    if (root)
-      shareEqual(before, site, root);
-    eraseUnused(before, site, root);
+    trial.eraseUnread(root ? root.getDefiningOp() : nullptr);
     return root;
   };
+  auto count = [&](const auto &ops) {
+    double sum = 0;
+    for (Operation *op : ops)
+      sum += operations(op, rows);
+    return sum;
+  };
+  mostSaved = count(unread(site));
   std::optional<Cut> best;
   obstacle = {};
   SmallVector<Cut> queue(cuts);
   for (size_t i = 0; i < queue.size(); ++i) {
     Cut cut = queue[i];
-    Value root = buildShared(cut);
+    Value root = buildUsed(cut);
     if (reachedDepth && cut.depth < kMaxDepth)  // there is a linear op further in
       queue.push_back({cut.toMiddle, cut.depth + 1, cut.operand});
     if (!root)
       continue;
-    auto dead = vanishing(site);
-    for (Operation *op : dead)
-      cut.now += operations(op, rows);
-    for (Operation *op : freshOps(before, site))
-      cut.then += operations(op, rows);
+    auto dead = unread(site, root.getDefiningOp());
+    cut.now = count(dead);
+    cut.then = countDraft();
     cut.isKept = llvm::any_of(pushed, [&](LinearOp product) { return !dead.contains(product); });
     if (!best || cut.then - cut.now < best->then - best->now)
       best = cut;
-    eraseUnused(before, site, {});
+    trial.clear();
   }
   bool isWorthIt = best && best->then < best->now;
   if (!isWorthIt && !(remarks && (best || !obstacle.empty())))
@@ -853,12 +844,14 @@ template <class Build> bool Aggregator::choose(Operation *site, ArrayRef<Cut> cu
     return false;
   }
   Domain from = fine;
-  Value root = buildShared(*best);
+  Value root = buildUsed(*best);
+  trial.place();
   site->emitRemark() << "aggregated first at " << stringifyDomain(*mapTarget(from, best->toMiddle)) << ": " << then
                      << " operations instead of " << now;
-  auto dead = vanishing(site);
+  auto dead = unread(site, root.getDefiningOp());
   site->getResult(0).replaceAllUsesWith(root);
   for (Operation *op : dead) {
+    trial.forget(op);
     erased.insert(op);
     op->erase();
   }
@@ -926,12 +919,7 @@ struct AggregateFirstPass : impl::AggregateFirstPassBase<AggregateFirstPass> {
       if (op->use_empty())
         op->erase();
     }
-    SmallVector<Operation *> sites;
-    for (Operation &op : body.without_terminator()) {
-      auto reduce = mlir::dyn_cast<ReduceOp>(op);
-      if (mlir::isa<WeightGradOp>(op) || (reduce && isSum(reduce.getKind()) && coversLinear(reduce.getRows())))
-        sites.push_back(&op);
-    }
+    SmallVector<Operation *> sites = sumsOfProducts(body);
     numConsidered += sites.size();
     RowCounts rows(getOperation());
     Aggregator aggregator(getOperation(), rows);
@@ -945,5 +933,15 @@ struct AggregateFirstPass : impl::AggregateFirstPassBase<AggregateFirstPass> {
 };
 
 }  // namespace
+
+SmallVector<Operation *> sumsOfProducts(mlir::Block &body) {
+  SmallVector<Operation *> sums;
+  for (Operation &op : body.without_terminator()) {
+    auto reduce = mlir::dyn_cast<ReduceOp>(op);
+    if (mlir::isa<WeightGradOp>(op) || (reduce && isSum(reduce.getKind()) && coversLinear(reduce.getRows())))
+      sums.push_back(&op);
+  }
+  return sums;
+}
 
 }  // namespace hector::flow

@@ -24,8 +24,6 @@
 
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/STLExtras.h>
-#include <llvm/ADT/SetVector.h>
-#include <mlir/IR/OperationSupport.h>
 
 #include <limits>
 
@@ -99,10 +97,6 @@ bool isWeights(Domain domain) {
   return domain == Domain::One || domain == Domain::EdgeType || domain == Domain::NodeType;
 }
 
-bool isEquivalent(Operation *a, Operation *b) {
-  return mlir::OperationEquivalence::isEquivalentTo(a, b, mlir::OperationEquivalence::IgnoreLocations);
-}
-
 /// Whether a table holds zeros, such as the padding in the gradient of a slice.
 bool isZero(Value table) {
   if (auto expand = table.getDefiningOp<ExpandOp>())
@@ -114,7 +108,9 @@ bool isZero(Value table) {
 class Reorderer : RowBuilder {
 public:
   Reorderer(mlir::func::FuncOp function, bool eager)
-      : RowBuilder(function.getContext()), body(function.getBody().front()), rows(function), eager(eager) {}
+      : RowBuilder(function.getContext()), body(function.getBody().front()), trial(body), rows(function), eager(eager) {
+    draft = &trial;
+  }
 
   /// Rewrites until nothing improves. Returns the number of rewrites.
   int64_t run();
@@ -131,10 +127,9 @@ private:
   Operation *visit(Operation *root);
   std::optional<Read> rewrite(Operation *root);
   std::optional<Read> merge(Operation *root);
-  Count count(Operation *root, Operation *before, Read result);
-  void eraseNew(Operation *root, Operation *before, Operation *kept);
-  llvm::SetVector<Operation *> unread(Operation *root, ArrayRef<Operation *> assumed, Operation *kept);
-  void replace(Operation *root, Operation *before, Read result);
+  Count count(Read result);
+  void eraseUnread(Operation *kept);
+  void replace(Read result);
 
   Read product(Read v, Matrix w, bool guarded, int depth);
   std::optional<Read> openProduct(Read v, Matrix w, bool guarded, int depth);
@@ -162,9 +157,9 @@ private:
   Read cut(Read a, int64_t axis, int64_t offset, int64_t length);
   Read permute(Read a, ArrayRef<int64_t> permutation);
   Read fit(Read a, ArrayRef<int64_t> shape);
-  Operation *equal(Operation *op, bool isLater);
 
   mlir::Block &body;
+  Draft trial;
   RowCounts rows;
   bool eager;
   Operation *root = nullptr;
@@ -194,16 +189,6 @@ Place Reorderer::cheapestPlace(ArrayRef<Read> reads) {
   return best;
 }
 
-/// An op before the root, or with `isLater` after it, that computes the same as `op`.
-Operation *Reorderer::equal(Operation *op, bool isLater) {
-  if (op->getNumOperands() == 0)
-    return nullptr;
-  for (Operation *other : op->getOperand(0).getUsers())
-    if (other != op && other != root && root->isBeforeInBlock(other) == isLater && isEquivalent(op, other))
-      return other;
-  return nullptr;
-}
-
 Read Reorderer::build(llvm::StringRef name, ArrayRef<Read> reads, ArrayRef<int64_t> shape,
                       ArrayRef<NamedAttribute> attributes) {
   Place place = cheapestPlace(reads);
@@ -212,15 +197,8 @@ Read Reorderer::build(llvm::StringRef name, ArrayRef<Read> reads, ArrayRef<int64
     there.push_back({read.table, *factor(at, place.map, read.map, rows.isUniform())});
   Domain here = at;
   at = place.domain;
-  Operation *before = root->getPrevNode();
   Read result = make(name, there, shape, attributes);
   at = here;
-  Operation *op = result.table.getDefiningOp();
-  bool isNew = op && op == root->getPrevNode() && op != before;
-  if (Operation *same = isNew ? equal(op, /*isLater=*/false) : nullptr) {
-    op->erase();
-    result.table = same->getResult(0);
-  }
   return {result.table, *compose(at, place.map, result.map)};
 }
 
@@ -593,47 +571,28 @@ std::optional<Read> Reorderer::rewrite(Operation *root) {
   return merge(root);
 }
 
-/// Erases new ops, which stand between `before` and the root, that nothing reads.
-void Reorderer::eraseNew(Operation *root, Operation *before, Operation *kept) {
-  for (Operation *op = root->getPrevNode(); op != before;) {
-    Operation *previous = op->getPrevNode();
-    if (op != kept && op->use_empty()) {
-      llvm::erase(opened, op);
-      llvm::erase(assumed, op);
-      op->erase();
-    }
-    op = previous;
-  }
+/// Erases new ops that nothing reads.
+void Reorderer::eraseUnread(Operation *kept) {
+  trial.eraseUnread(kept, [&](Operation *op) {
+    llvm::erase(opened, op);
+    llvm::erase(assumed, op);
+  });
 }
 
-/// The ops that nothing would read if the root were gone, and those `assumed` to be; the root among them.
-llvm::SetVector<Operation *> Reorderer::unread(Operation *root, ArrayRef<Operation *> assumed, Operation *kept) {
-  llvm::SetVector<Operation *> gone;
-  gone.insert(root);
-  for (Operation *op : assumed)
-    if (op != kept)
-      gone.insert(op);
-  for (size_t i = 0; i < gone.size(); ++i)
-    for (Value operand : gone[i]->getOperands()) {
-      Operation *op = operand.getDefiningOp();
-      if (op && op != kept && llvm::all_of(op->getUsers(), [&](Operation *user) { return gone.contains(user); }))
-        gone.insert(op);
-    }
-  return gone;
-}
-
-Reorderer::Count Reorderer::count(Operation *root, Operation *before, Read result) {
+Reorderer::Count Reorderer::count(Read result) {
   Operation *kept = result.table.getDefiningOp();
   Count count;
   double again = 0;
-  for (Operation *op = root->getPrevNode(); op != before; op = op->getPrevNode()) {
-    count.then += operations(op, rows);
-    if (Operation *same = equal(op, /*isLater=*/true))
+  for (Operation &op : trial.getBlock()) {
+    count.then += operations(&op, rows);
+    if (Operation *same = trial.findEqualLater(&op))
       again += operations(same, rows);
   }
   auto total = [&](ArrayRef<Operation *> assumed) {
+    SmallVector<Operation *> gone = {root};
+    gone.append(assumed.begin(), assumed.end());
     double sum = again;
-    for (Operation *op : unread(root, assumed, kept))
+    for (Operation *op : unread(gone, kept))
       sum += operations(op, rows);
     return sum;
   };
@@ -642,10 +601,17 @@ Reorderer::Count Reorderer::count(Operation *root, Operation *before, Read resul
   return count;
 }
 
-void Reorderer::replace(Operation *root, Operation *before, Read result) {
+/// Has everything that reads the root read `result` instead, and erases what then nothing reads but for the root.
+void Reorderer::replace(Read result) {
+  SmallVector<Operation *> fresh;
+  for (Operation &op : trial.getBlock())
+    fresh.push_back(&op);
+  trial.place();
+  builder.setInsertionPoint(root);
+  rewritten.insert(fresh.begin(), fresh.end());
   // An equal op further down reads what is new instead.
-  for (Operation *op = root->getPrevNode(); op != before; op = op->getPrevNode())
-    while (Operation *same = equal(op, /*isLater=*/true)) {
+  for (Operation *op : fresh)
+    while (Operation *same = trial.findEqualLater(op)) {
       same->getResult(0).replaceAllUsesWith(op->getResult(0));
       rewritten.erase(same);
       same->erase();
@@ -670,11 +636,11 @@ void Reorderer::replace(Operation *root, Operation *before, Read result) {
       use.set(spread);
     }
   }
-  // Readers stand after what they read, so they go first; the root marks the place until the end.
-  SmallVector<Operation *> gone(unread(root, {}, result.table.getDefiningOp()).takeVector());
-  llvm::sort(gone, [](Operation *a, Operation *b) { return b->isBeforeInBlock(a); });
+  // The root marks the place until the end.
+  SmallVector<Operation *> gone(unread(root, result.table.getDefiningOp()).takeVector());
   root->dropAllReferences();
   for (Operation *op : ArrayRef(gone).drop_front()) {
+    trial.forget(op);
     rewritten.erase(op);
     op->erase();
   }
@@ -690,17 +656,17 @@ Operation *Reorderer::visit(Operation *op) {
   for (int way = 0; way < kWays; ++way) {
     auto result = rewrite(root);
     Operation *kept = result ? result->table.getDefiningOp() : nullptr;
-    eraseNew(root, before, kept);
+    eraseUnread(kept);
     // A way may lead back to the original op.
-    bool isSame = kept && kept != root && isEquivalent(kept, root);
+    bool isSame = kept && kept != root && isEqual(kept, root);
     if (result && choices.anyYes() && !isSame) {
-      Count now = count(root, before, *result);
+      Count now = count(*result);
       if (now.gain() > bestCount.gain()) {
         best = choices;
         bestCount = now;
       }
     }
-    eraseNew(root, before, nullptr);
+    trial.clear();
     if (!choices.advance())
       break;
   }
@@ -723,10 +689,8 @@ Operation *Reorderer::visit(Operation *op) {
   choices = best;
   choices.restart();
   Read result = *rewrite(root);
-  eraseNew(root, before, result.table.getDefiningOp());
-  for (Operation *fresh = root->getPrevNode(); fresh != before; fresh = fresh->getPrevNode())
-    rewritten.insert(fresh);
-  replace(root, before, result);
+  eraseUnread(result.table.getDefiningOp());
+  replace(result);
   ++numRewrites;
   Operation *next = root->getPrevNode();
   rewritten.erase(root);

@@ -13,4 +13,7 @@ namespace hector::flow {
 #define GEN_PASS_REGISTRATION
 #include "compiler/Dialect/Flow/Transforms/Passes.h.inc"
 
+/// The sums of linear ops and the weight_grads of a function, in the order in which `flow-aggregate-first` counts them.
+llvm::SmallVector<mlir::Operation *> sumsOfProducts(mlir::Block &body);
+
 }  // namespace hector::flow

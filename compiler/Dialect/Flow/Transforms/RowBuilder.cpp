@@ -6,16 +6,29 @@ using llvm::ArrayRef;
 using llvm::SmallVector;
 
 void RowBuilder::startAt(mlir::Operation *op) {
-  builder.setInsertionPoint(op);
+  if (draft) {
+    draft->startBefore(op);
+    builder.setInsertionPointToEnd(&draft->getBlock());
+  } else {
+    builder.setInsertionPoint(op);
+  }
   location = op->getLoc();
   auto type = mlir::cast<RowsType>(op->getResult(0).getType());
   element = type.getElementType();
   at = type.getDomain();
 }
 
+mlir::Value RowBuilder::share(mlir::Operation *op) {
+  mlir::Operation *same = draft ? draft->findEqual(op) : nullptr;
+  if (!same)
+    return op->getResult(0);
+  op->erase();
+  return same->getResult(0);
+}
+
 Read RowBuilder::constant(double value) {
   auto type = RowsType::get(builder.getContext(), Domain::One, {}, element, Residency::Device);
-  mlir::Value table = builder.create<ConstantOp>(location, type, builder.getF64FloatAttr(value));
+  mlir::Value table = share(builder.create<ConstantOp>(location, type, builder.getF64FloatAttr(value)));
   return {table, at == Domain::One ? Map::Self : Map::One};
 }
 
@@ -37,7 +50,7 @@ Read RowBuilder::make(llvm::StringRef name, ArrayRef<Read> operands, ArrayRef<in
     op->erase();
     return {folded[0], Map::Self};
   }
-  return {op->getResult(0), Map::Self};
+  return {share(op), Map::Self};
 }
 
 Read RowBuilder::choose(Read condition, Read then, Read otherwise) {
@@ -85,7 +98,7 @@ Read RowBuilder::padLead(Read a, int64_t lead, ArrayRef<int64_t> tail) {
 mlir::Value RowBuilder::materialise(Read a) {
   if (a.map == Map::Self)
     return a.table;
-  return builder.create<SpreadOp>(location, a.type().withDomain(at), a.table, a.map);
+  return share(builder.create<SpreadOp>(location, a.type().withDomain(at), a.table, a.map));
 }
 
 Read RowBuilder::linear(Read input, Read weights, bool transposed, bool guarded) {
@@ -106,7 +119,7 @@ SmallVector<mlir::NamedAttribute> RowBuilder::linearAttributes(bool transposed, 
 
 mlir::Value RowBuilder::reduce(ReduceKind kind, Read a, Map via) {
   auto type = a.type().withDomain(*mapTarget(at, via));
-  return builder.create<ReduceOp>(location, type, kind, materialise(a), mlir::Value(), via);
+  return share(builder.create<ReduceOp>(location, type, kind, materialise(a), mlir::Value(), via));
 }
 
 Read RowBuilder::throughSpreads(Domain from, Read y) {

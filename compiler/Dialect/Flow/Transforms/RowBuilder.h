@@ -3,6 +3,7 @@
 
 #include "compiler/Analysis/Operations.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
+#include "compiler/Dialect/Flow/Transforms/Draft.h"
 
 #include <mlir/IR/Builders.h>
 
@@ -24,7 +25,8 @@ public:
   explicit RowBuilder(mlir::MLIRContext *context)
       : builder(context), location(mlir::UnknownLoc::get(context)), element(builder.getF32Type()) {}
 
-  /// From now on, ops are inserted before `op`, in its domain, with its location and element type.
+  /// From now on, ops are inserted before `op`, or into the draft if there is one, in its domain, with its location and
+  /// element type.
   void startAt(mlir::Operation *op);
 
   static Read read(DenseOp op, unsigned i) { return {op->getOperand(i), op.getMap(i)}; }
@@ -65,6 +67,12 @@ public:
   mlir::Location location;
   mlir::Type element;
   Domain at = Domain::One;
+  /// Where ops are built if they are only tried; what is there already is then not built again.
+  Draft *draft = nullptr;
+
+protected:
+  /// The result of an op that was just built, or of one in its place that the draft finds equal.
+  mlir::Value share(mlir::Operation *op);
 };
 
 }  // namespace hector::flow

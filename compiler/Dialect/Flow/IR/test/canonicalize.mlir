@@ -104,3 +104,59 @@ func.func @other_sums(%x: !flow.rows<node, 2x4xf32, device>, %s: !flow.rows<node
   %e = flow.row_reduce %t {axis = 1 : i64, kind = #flow.reduce_kind<sum>} : <node, 2x4xf32, device> -> <node, 2xf32, device>
   return %p, %a, %b, %d, %e : !flow.rows<node, 2x4xf32, device>, !flow.rows<node, 2xf32, device>, !flow.rows<node, 2xf32, device>, !flow.rows<node, 4xf32, device>, !flow.rows<node, 2xf32, device>
 }
+
+// What is made of constants alone is made once, whatever rows it is wanted for.
+// CHECK-LABEL: func.func @constants_of_edges(
+func.func @constants_of_edges(%x: !flow.rows<edge, 4xf32, device>) -> !flow.rows<edge, 4xf32, device> {
+  %a = flow.constant 1.0 : <one, f32, device>
+  %b = flow.constant 8.0 : <one, f32, device>
+  %c = flow.div %a[one], %b[one] : <one, f32, device>, <one, f32, device> -> <edge, f32, device>
+  %r = flow.mul %x, %c : <edge, 4xf32, device>, <edge, f32, device> -> <edge, 4xf32, device>
+  // CHECK: %[[C:.*]] = flow.constant 1.250000e-01
+  // CHECK-NEXT: %[[R:.*]] = flow.mul %arg0, %[[C]][one]
+  // CHECK-NEXT: return %[[R]]
+  return %r : !flow.rows<edge, 4xf32, device>
+}
+
+// CHECK-LABEL: func.func @row_of_constants(
+func.func @row_of_constants(%x: !flow.rows<node, 4xf32, device>) -> !flow.rows<edge, 4xf32, device> {
+  %a = flow.constant 2.0 : <one, f32, device>
+  %e = flow.expand %a[one] : <one, f32, device> -> <node, 4xf32, device>
+  %r = flow.max %x[src], %e[dst] : <node, 4xf32, device>, <node, 4xf32, device> -> <edge, 4xf32, device>
+  // CHECK: %[[E:.*]] = flow.expand {{.*}} -> <one, 4xf32, device>
+  // CHECK-NEXT: %[[R:.*]] = flow.max %arg0[src], %[[E]][one]
+  // CHECK-NEXT: return %[[R]]
+  return %r : !flow.rows<edge, 4xf32, device>
+}
+
+// A parameter is no constant.
+// CHECK-LABEL: func.func @parameters_of_edges(
+func.func @parameters_of_edges(%b: !flow.rows<one, f32, device>) -> !flow.rows<edge, f32, device> {
+  %r = flow.add %b[one], %b[one] : <one, f32, device>, <one, f32, device> -> <edge, f32, device>
+  // CHECK-NEXT: %[[R:.*]] = flow.add %arg0[one], %arg0[one]
+  // CHECK-NEXT: return %[[R]]
+  return %r : !flow.rows<edge, f32, device>
+}
+
+// CHECK-LABEL: func.func @mean_of_a_constant_at_pairs(
+func.func @mean_of_a_constant_at_pairs(%x: !flow.rows<dst_pair, f32, device>) -> !flow.rows<dst_pair, f32, device> {
+  %a = flow.constant 2.0 : <one, f32, device>
+  %e = flow.spread %a via one : <one, f32, device> -> <edge, f32, device>
+  %m = flow.reduce mean %e via dst_pair : <edge, f32, device> -> <dst_pair, f32, device>
+  %r = flow.mul %x, %m : <dst_pair, f32, device>, <dst_pair, f32, device> -> <dst_pair, f32, device>
+  // CHECK: %[[C:.*]] = flow.constant 2.000000e+00
+  // CHECK-NEXT: %[[R:.*]] = flow.mul %arg0, %[[C]][one]
+  // CHECK-NEXT: return %[[R]]
+  return %r : !flow.rows<dst_pair, f32, device>
+}
+
+// Nodes that no edge leads to have a mean of 0.
+// CHECK-LABEL: func.func @mean_of_a_constant_at_nodes(
+func.func @mean_of_a_constant_at_nodes(%x: !flow.rows<node, f32, device>) -> !flow.rows<node, f32, device> {
+  %a = flow.constant 2.0 : <one, f32, device>
+  %e = flow.spread %a via one : <one, f32, device> -> <edge, f32, device>
+  %m = flow.reduce mean %e via dst : <edge, f32, device> -> <node, f32, device>
+  %r = flow.mul %x, %m : <node, f32, device>, <node, f32, device> -> <node, f32, device>
+  // CHECK: flow.reduce mean
+  return %r : !flow.rows<node, f32, device>
+}

@@ -221,7 +221,7 @@ func.func @add_constants_f32() -> !flow.rows<one, f32, device> {
   %b = flow.constant 2.0 : <one, f32, device>
   %r = flow.add %a, %b : <one, f32, device>, <one, f32, device> -> <one, f32, device>
   return %r : !flow.rows<one, f32, device>
-  // CHECK: %[[R:.*]] = flow.add
+  // CHECK: %[[R:.*]] = flow.constant 5.000000e+00
   // CHECK-NEXT: return %[[R]]
 }
 
@@ -241,7 +241,7 @@ func.func @sub_constants_f32() -> !flow.rows<one, f32, device> {
   %b = flow.constant 2.0 : <one, f32, device>
   %r = flow.sub %a, %b : <one, f32, device>, <one, f32, device> -> <one, f32, device>
   return %r : !flow.rows<one, f32, device>
-  // CHECK: %[[R:.*]] = flow.sub
+  // CHECK: %[[R:.*]] = flow.constant 1.000000e+00
   // CHECK-NEXT: return %[[R]]
 }
 
@@ -261,7 +261,7 @@ func.func @mul_constants_f32() -> !flow.rows<one, f32, device> {
   %b = flow.constant 2.0 : <one, f32, device>
   %r = flow.mul %a, %b : <one, f32, device>, <one, f32, device> -> <one, f32, device>
   return %r : !flow.rows<one, f32, device>
-  // CHECK: %[[R:.*]] = flow.mul
+  // CHECK: %[[R:.*]] = flow.constant 6.000000e+00
   // CHECK-NEXT: return %[[R]]
 }
 
@@ -281,7 +281,7 @@ func.func @div_constants_f32() -> !flow.rows<one, f32, device> {
   %b = flow.constant 2.0 : <one, f32, device>
   %r = flow.div %a, %b : <one, f32, device>, <one, f32, device> -> <one, f32, device>
   return %r : !flow.rows<one, f32, device>
-  // CHECK: %[[R:.*]] = flow.div
+  // CHECK: %[[R:.*]] = flow.constant 1.500000e+00
   // CHECK-NEXT: return %[[R]]
 }
 
@@ -301,17 +301,18 @@ func.func @pow_constants_f32() -> !flow.rows<one, f32, device> {
   %b = flow.constant 2.0 : <one, f32, device>
   %r = flow.pow %a, %b : <one, f32, device>, <one, f32, device> -> <one, f32, device>
   return %r : !flow.rows<one, f32, device>
-  // CHECK: %[[R:.*]] = flow.pow
+  // CHECK: %[[R:.*]] = flow.constant 9.000000e+00
   // CHECK-NEXT: return %[[R]]
 }
 
-// Constants of narrow types are left to the type's own arithmetic; constants read by rows are rows, not constants.
+// Constants read by rows are a constant that is read by rows.
 // CHECK-LABEL: func.func @constants_read_by_rows(
 func.func @constants_read_by_rows() -> !flow.rows<node, f64, device> {
   %a = flow.constant 3.0 : <one, f64, device>
   %r = flow.add %a[one], %a[one] : <one, f64, device>, <one, f64, device> -> <node, f64, device>
   return %r : !flow.rows<node, f64, device>
-  // CHECK: %[[R:.*]] = flow.add
+  // CHECK: %[[C:.*]] = flow.constant 6.000000e+00
+  // CHECK-NEXT: %[[R:.*]] = flow.spread %[[C]] via one
   // CHECK-NEXT: return %[[R]]
 }
 
@@ -579,6 +580,16 @@ func.func @dropout_of_nothing(%x: !flow.rows<node, 4xf64, device>) -> !flow.rows
   // CHECK-NEXT: return %arg0
 }
 
+// Numbers that are drawn for each edge differ, even if they are drawn from a constant.
+// CHECK-LABEL: func.func @dropout_of_a_constant(
+func.func @dropout_of_a_constant() -> !flow.rows<edge, f64, device> {
+  %c = flow.constant 1.0 : <one, f64, device>
+  %r = flow.dropout %c[one] {rate = 0.5 : f64, stream = 0 : i64} : <one, f64, device> -> <edge, f64, device>
+  return %r : !flow.rows<edge, f64, device>
+  // CHECK: %[[R:.*]] = flow.dropout %{{.*}}[one] {{.*}} -> <edge, f64, device>
+  // CHECK-NEXT: return %[[R]]
+}
+
 // Rows that are drawn for each edge are no rows of nodes.
 // CHECK-LABEL: func.func @dropout_through_a_map(
 func.func @dropout_through_a_map(%x: !flow.rows<node, 4xf64, device>) -> !flow.rows<edge, 4xf64, device> {
@@ -586,5 +597,63 @@ func.func @dropout_through_a_map(%x: !flow.rows<node, 4xf64, device>) -> !flow.r
   %r = flow.dropout %s {rate = 0.5 : f64, stream = 0 : i64} : <edge, 4xf64, device> -> <edge, 4xf64, device>
   return %r : !flow.rows<edge, 4xf64, device>
   // CHECK-NEXT: %[[R:.*]] = flow.dropout %arg0[src] {{.*}} -> <edge, 4xf64, device>
+}
+
+// CHECK-LABEL: func.func @div_constants_rounded_f32(
+func.func @div_constants_rounded_f32() -> !flow.rows<one, f32, device> {
+  %a = flow.constant 1.0 : <one, f32, device>
+  %b = flow.constant 3.0 : <one, f32, device>
+  %r = flow.div %a, %b : <one, f32, device>, <one, f32, device> -> <one, f32, device>
+  return %r : !flow.rows<one, f32, device>
+  // CHECK: %[[R:.*]] = flow.constant 0.3333333432674408
+  // CHECK-NEXT: return %[[R]]
+}
+
+// CHECK-LABEL: func.func @div_constants_rounded_f16(
+func.func @div_constants_rounded_f16() -> !flow.rows<one, f16, device> {
+  %a = flow.constant 1.0 : <one, f16, device>
+  %b = flow.constant 3.0 : <one, f16, device>
+  %r = flow.div %a, %b : <one, f16, device>, <one, f16, device> -> <one, f16, device>
+  return %r : !flow.rows<one, f16, device>
+  // CHECK: %[[R:.*]] = flow.constant 0.333251953125
+  // CHECK-NEXT: return %[[R]]
+}
+
+// CHECK-LABEL: func.func @div_constants_rounded_bf16(
+func.func @div_constants_rounded_bf16() -> !flow.rows<one, bf16, device> {
+  %a = flow.constant 1.0 : <one, bf16, device>
+  %b = flow.constant 3.0 : <one, bf16, device>
+  %r = flow.div %a, %b : <one, bf16, device>, <one, bf16, device> -> <one, bf16, device>
+  return %r : !flow.rows<one, bf16, device>
+  // CHECK: %[[R:.*]] = flow.constant 0.333984375
+  // CHECK-NEXT: return %[[R]]
+}
+
+// 0.1 is read as a bf16, 0.10009765625, and only then added: 0.2001953125 is one of them, 0.2 is not.
+// CHECK-LABEL: func.func @constants_are_rounded_as_they_are_read(
+func.func @constants_are_rounded_as_they_are_read() -> !flow.rows<one, bf16, device> {
+  %a = flow.constant 0.1 : <one, bf16, device>
+  %r = flow.add %a, %a : <one, bf16, device>, <one, bf16, device> -> <one, bf16, device>
+  return %r : !flow.rows<one, bf16, device>
+  // CHECK: %[[R:.*]] = flow.constant 0.2001953125
+  // CHECK-NEXT: return %[[R]]
+}
+
+// CHECK-LABEL: func.func @neg_constant(
+func.func @neg_constant() -> !flow.rows<one, f32, device> {
+  %a = flow.constant 3.0 : <one, f32, device>
+  %r = flow.neg %a : <one, f32, device> -> <one, f32, device>
+  return %r : !flow.rows<one, f32, device>
+  // CHECK: %[[R:.*]] = flow.constant -3.000000e+00
+  // CHECK-NEXT: return %[[R]]
+}
+
+// CHECK-LABEL: func.func @chain_constants(
+func.func @chain_constants() -> !flow.rows<one, f32, device> {
+  %a = flow.constant 3.0 : <one, f32, device>
+  %b = flow.constant 2.0 : <one, f32, device>
+  %r = flow.chain %a, %b : <one, f32, device>, <one, f32, device> -> <one, f32, device>
+  return %r : !flow.rows<one, f32, device>
+  // CHECK: %[[R:.*]] = flow.constant 6.000000e+00
   // CHECK-NEXT: return %[[R]]
 }

@@ -1,0 +1,34 @@
+/// Checks of option values that several commands share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace hector {
+
+/// A check, to be given to `transform`, that an option's value is a whole number in decimal digits, from `min` to
+/// `max`. Takes leading zeros off: CLI11 would read `010` as 8.
+template <class Number> CLI::Validator wholeNumber(Number min = 0, Number max = std::numeric_limits<Number>::max()) {
+  return CLI::Validator(
+      [=](std::string &value) -> std::string {
+        Number number = 0;
+        const char *end = value.data() + value.size();
+        auto [rest, error] = std::from_chars(value.data(), end, number);
+        // After `--seed=` CLI11 takes the next word for the value.
+        if (value.empty() || value.starts_with("--"))
+          return "a number is missing";
+        if (rest != end || error == std::errc::invalid_argument)
+          return "`" + value + "` is not a whole number";
+        if (error != std::errc() || number < min || number > max)
+          return "`" + value + "` is out of range; expected " + std::to_string(min) + " to " + std::to_string(max);
+        value = std::to_string(number);
+        return {};
+      },
+      "");
+}
+
+}  // namespace hector
