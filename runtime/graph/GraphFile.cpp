@@ -140,8 +140,8 @@ bool checkIds(const Tensor &ids, const std::string &name, int64_t numNodes, Find
 void checkLabelMatrix(const Tensor &label, size_t numClasses, Findings &findings) {
   const int64_t columns = label.shape[1];
   if (numClasses > 0 && columns != static_cast<int64_t>(numClasses))
-    findings.add("label has " + count(columns, "column") + ", but the metadata `label_names` has " +
-                 count(static_cast<int64_t>(numClasses), "name") + "; expected as many");
+    findings.add("label has " + counted(columns, "column") + ", but the metadata `label_names` has " +
+                 counted(static_cast<int64_t>(numClasses), "name") + "; expected as many");
   for (int64_t i = 0; i < label.numElements(); ++i) {
     float value;
     std::memcpy(&value, label.bytes + i * static_cast<int64_t>(sizeof(float)), sizeof(float));

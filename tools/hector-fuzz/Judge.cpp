@@ -1,6 +1,5 @@
 #include "Judge.h"
 
-#include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "compiler/Import/Import.h"
 #include "compiler/Pipelines/Pipelines.h"
 #include "interp/Interpreter.h"
@@ -10,7 +9,6 @@
 
 #include <mlir/Dialect/Func/IR/FuncOps.h>
 #include <mlir/IR/BuiltinOps.h>
-#include <mlir/Pass/PassManager.h>
 
 #include <algorithm>
 #include <cmath>
@@ -148,10 +146,8 @@ std::optional<Failure> Judge::judge(const Program &program, uint64_t seed, bool 
     if (!results)
       return Failure{"failed", "--passes " + way + ": " + results.status().message()};
     // The same in loops: groups in their own order, rows cut at random places and joined.
-    mlir::PassManager manager(&context);
-    manager.addNestedPass<mlir::func::FuncOp>(flow::createFormGroupsPass());
-    if (mlir::failed(manager.run(*copy)))
-      return Failure{"failed", "groups cannot be formed after --passes " + way};
+    if (Status status = formGroups(*copy); !status.isOk())
+      return Failure{"failed", "--passes " + way + ": " + status.message()};
     RunMode cut = kMode;
     cut.cuts = seed;
     auto grouped = interpret(function, bound->graph, arguments, cut);

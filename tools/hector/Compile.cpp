@@ -79,6 +79,9 @@ static Status compileModel(const CompileOptions &options) {
   PassOutput output = {options.model.path, options.remarks, options.dumpPasses, &plans};
   if (Status status = runPasses(module->get(), passes, options.grad, output); !status.isOk())
     return status;
+  if (options.emit == "groups")
+    if (Status status = formGroups(module->get()); !status.isOk())
+      return status;
   std::string text;
   if (options.emit == "summary") {
     auto function = *module->get().getOps<mlir::func::FuncOp>().begin();

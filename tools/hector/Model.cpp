@@ -1,6 +1,7 @@
 #include "Model.h"
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
+#include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "compiler/Import/Import.h"
 #include "compiler/Pipelines/Pipelines.h"
 
@@ -220,6 +221,21 @@ Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad, co
     return Status::invalid("error: " + *result.wrong);
   if (result.hasFailed)
     return Status::failed("error: a pass failed; run with --passes none and report the model:" + errors);
+  return Status::ok();
+}
+
+Status formGroups(mlir::ModuleOp module) {
+  std::string errors;
+  mlir::ScopedDiagnosticHandler handler(module.getContext(), [&](mlir::Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
+      errors += "\n  " + diagnostic.str();
+    return mlir::success();
+  });
+  mlir::PassManager manager(module.getContext());
+  manager.addNestedPass<mlir::func::FuncOp>(flow::createFormGroupsPass());
+  if (mlir::failed(manager.run(module)))
+    return Status::failed("error: groups cannot be formed; this is a bug of Hector. Please report it with the model:" +
+                          errors);
   return Status::ok();
 }
 

@@ -49,6 +49,9 @@ struct PassOutput {
 /// Runs the passes that `passes` names; with `grad`, derives the gradients of the chosen inputs as well.
 Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad, const PassOutput &output = {});
 
+/// Turns the ops of each function into the loops that compute them.
+Status formGroups(mlir::ModuleOp module);
+
 /// Where in `file` an op comes from: its own place, or that of the call that led to it. Nothing where it has none
 /// there.
 mlir::FileLineColLoc placeIn(const std::string &file, mlir::Location location);

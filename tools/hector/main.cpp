@@ -187,9 +187,10 @@ static int hectorMain(int argc, char **argv) {
       ->type_name("FILE");
   compileApp
       ->add_option("--emit", compile.emit,
-                   "The form: flow as the model says it, flow-opt after the passes, or a summary of what it costs")
+                   "The form: flow as the model says it, flow-opt after the passes, groups with the loops that compute it, "
+                   "or a summary of what it costs")
       ->required()
-      ->check(oneOf({"flow", "flow-opt", "summary"}))
+      ->check(oneOf({"flow", "flow-opt", "groups", "summary"}))
       ->type_name("FORM");
   addGradOption(*compileApp, compile.grad, compile.gradInputs, "Derives the gradients of every input");
   compileApp
