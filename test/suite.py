@@ -5,6 +5,7 @@ Not called lit.cfg.py, which lit would take for a suite of this folder alone.
 
 import importlib.util
 import os
+import shutil
 import sys
 
 import lit.formats
@@ -22,8 +23,10 @@ tools = os.path.join(config.hector_build, "bin")
 config.environment["PATH"] = os.pathsep.join([tools, config.llvm_tools, os.environ.get("PATH", "")])
 config.environment["FILECHECK_OPTS"] = "--dump-input-filter=all"
 
-# %source is the repository. Data that is not part of it lies beside it; tests that read it say `REQUIRES: golden`.
+# %source is the repository, %build the build folder. Data that is not part of the repository lies beside it; tests that
+# read it say `REQUIRES: golden`.
 config.substitutions.append(("%source", '"' + config.hector_source + '"'))
+config.substitutions.append(("%build", '"' + config.hector_build + '"'))
 for name in ("data", "golden"):
     folder = os.path.join(os.path.dirname(config.hector_source), "shared", name)
     config.substitutions.append(("%" + name, '"' + folder + '"'))
@@ -35,6 +38,11 @@ for name in ("data", "golden"):
 config.substitutions.append(("%python", '"' + sys.executable + '"'))
 if all(importlib.util.find_spec(name) for name in ("numpy", "safetensors")):
     config.available_features.add("python-safetensors")
+
+if shutil.which("dpkg-query"):
+    config.available_features.add("dpkg")
+else:
+    lit_config.note("dpkg is absent: tests of utils/packages are skipped")
 # lit puts %s, %t and their kin into commands as they are; where the repository's path has a blank they need quotes.
 if " " in config.hector_source + config.hector_build:
     config.substitutions.append((r'(?<!")%([stSTp])(?![a-zA-Z:{])', r'"%\1"'))
