@@ -42,8 +42,13 @@ std::optional<llvm::SmallVector<int64_t>> commonShape(llvm::ArrayRef<int64_t> a,
 /// The leading (batched) sizes that two contraction operands share: equal, or those of the side that has any.
 std::optional<llvm::SmallVector<int64_t>> commonLead(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b);
 
+/// Whether a row of this shape has no more numbers than a type allows: 2^40.
+bool isRowShape(llvm::ArrayRef<int64_t> shape);
+
 /// "4x16xf32" or "f32": a row as messages and types spell it.
 std::string formatRow(RowsType type);
+/// The same for a row that may be too long for a type.
+std::string formatRow(llvm::ArrayRef<int64_t> shape, mlir::Type elementType);
 
 namespace detail {
 mlir::ParseResult parseDense(mlir::OpAsmParser &parser, mlir::OperationState &state);

@@ -16,11 +16,23 @@ def Flow_Dialect : Dialect {
     Two movements carry rows from domain to domain: `flow.spread` reads them along a map of the graph, `flow.reduce`
     collects them. All other ops are dense: they work row by row in the domain of their result, and read each operand
     through a map, written in brackets: `%x[src]` is the row of the edge's source.
+
+    Functions and ops carry attributes of flow:
+    - (A1) `flow.graph` is a `#flow.graph` on a function.
+    - (A2) `flow.machine` is a `#flow.machine` on a function.
+    - (A3) `flow.forward_results` is an i64 on a function, from 0 to the number of its results: those from there on are
+      gradients.
+    - (A4) `flow.name` is a string on an argument or result: what models and files call it.
+    - (A5) `flow.again` is an i64 on an op of flow that rebuilds a value where it is read. Equal ops with different
+      numbers stay apart.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
   let hasCanonicalizer = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
 }
 
 def Flow_Domain : I32EnumAttr<"Domain", "what a row of a table stands for", [
@@ -132,7 +144,7 @@ def Flow_Rows : Flow_Type<"Rows", "rows"> {
   let description = [{
     `!flow.rows<edge, 4x16xf32, device>` has one row of 4 × 16 float32 numbers an edge and lives on the device.
     A row without sizes is one number: `!flow.rows<etype, f32, device>`. How many rows there are is the graph's affair.
-    - (C1) every size is at least 1.
+    - (C1) every size is at least 1, and a row has at most 2^40 numbers.
     - (C2) elements are f64, f32, f16, bf16, or i1 for truth values.
   }];
   let parameters = (ins
