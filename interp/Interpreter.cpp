@@ -1,5 +1,6 @@
 #include "interp/Interpreter.h"
 
+#include "compiler/Analysis/FlowFunction.h"
 #include "runtime/storage/Tensor.h"
 
 #include <llvm/ADT/DenseMap.h>
@@ -619,6 +620,8 @@ private:
 }  // namespace
 
 Result<std::vector<Table>> interpret(mlir::func::FuncOp function, const Graph &graph, std::vector<Table> arguments) {
+  if (mlir::failed(flow::checkFlowFunction(function)))
+    return Status::invalid("`" + function.getName().str() + "` is no function of flow, and cannot be run");
   return Run(function, graph).run(std::move(arguments));
 }
 

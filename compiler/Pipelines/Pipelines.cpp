@@ -1,6 +1,7 @@
 #include "compiler/Pipelines/Pipelines.h"
 
 #include "compiler/Analysis/Cost.h"
+#include "compiler/Analysis/FlowFunction.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "language/Diagnostics.h"
 
@@ -192,10 +193,13 @@ bool Chooser::run(Trial &trial, llvm::function_ref<void(mlir::PassManager &)> ad
   manager.enableVerifier(false);
   add(manager);
   mlir::ScopedDiagnosticHandler quiet(module.getContext(), [](mlir::Diagnostic &) { return mlir::success(); });
-  auto functions = trial.copy->getOps<mlir::func::FuncOp>();
-  if (functions.empty() || mlir::failed(manager.run(*trial.copy)))
+  if (mlir::failed(manager.run(*trial.copy)))
     return false;
-  trial.cost = flow::estimate(*functions.begin());
+  auto functions = trial.copy->getOps<mlir::func::FuncOp>();
+  auto function = llvm::find_if(functions, [](mlir::func::FuncOp function) { return !function.isExternal(); });
+  if (function == functions.end() || mlir::failed(flow::checkFlowFunction(*function)))
+    return false;
+  trial.cost = flow::estimate(*function);
   return true;
 }
 

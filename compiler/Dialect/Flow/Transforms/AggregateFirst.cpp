@@ -13,6 +13,7 @@
 /// Each way to cut is built, counted, and taken away again unless it is the best.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
+#include "compiler/Dialect/Flow/Transforms/FlowPass.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "compiler/Dialect/Flow/Transforms/RowBuilder.h"
 
@@ -916,7 +917,7 @@ void readThroughSpreads(WeightGradOp op) {
 struct AggregateFirstPass : impl::AggregateFirstPassBase<AggregateFirstPass> {
   using AggregateFirstPassBase::AggregateFirstPassBase;
 
-  void runOnOperation() override {
+  void runOnFlow() override {
     mlir::Block &body = getOperation().getBody().front();
     body.walk([](WeightGradOp op) { readThroughSpreads(op); });
     // An op that nothing reads would count as a reader.

@@ -4,6 +4,7 @@
 /// `s = reduce sum a via dst` gives `a` the read (gradient of s, dst): no edge table is made until one is needed.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
+#include "compiler/Dialect/Flow/Transforms/FlowPass.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "compiler/Dialect/Flow/Transforms/RowBuilder.h"
 
@@ -460,7 +461,7 @@ void Differentiator::differentiateDense(Operation &op, Read g) {
 struct DifferentiatePass : impl::DifferentiatePassBase<DifferentiatePass> {
   using DifferentiatePassBase::DifferentiatePassBase;
 
-  void runOnOperation() override {
+  void runOnFlow() override {
     SmallVector<std::string> wanted(inputs.begin(), inputs.end());
     if (mlir::failed(Differentiator(getOperation()).run(wanted)))
       signalPassFailure();

@@ -19,6 +19,7 @@
 /// its left, and a factor that is taken out of one by `chain` stays a `chain` with the gradient on its left.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
+#include "compiler/Dialect/Flow/Transforms/FlowPass.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "compiler/Dialect/Flow/Transforms/RowBuilder.h"
 
@@ -753,7 +754,7 @@ int64_t Reorderer::run() {
 struct LinearReorderPass : impl::LinearReorderPassBase<LinearReorderPass> {
   using LinearReorderPassBase::LinearReorderPassBase;
 
-  void runOnOperation() override { numReordered += Reorderer(getOperation(), eager).run(); }
+  void runOnFlow() override { numReordered += Reorderer(getOperation(), eager).run(); }
 };
 
 }  // namespace

@@ -4,7 +4,10 @@
 
 include "mlir/Pass/PassBase.td"
 
-def AggregateFirstPass : Pass<"flow-aggregate-first", "mlir::func::FuncOp"> {
+/// A pass on functions of flow: the base class refuses other functions.
+class FlowPass<string passArg> : PassBase<passArg, "::hector::flow::FlowPass">;
+
+def AggregateFirstPass : FlowPass<"flow-aggregate-first"> {
   let summary = "Sums rows before they are multiplied by weights, where that takes fewer operations.";
   let description = [{
     A sum or mean of linear ops is a linear op of sums, and there are fewer destination pairs (P) than edges (E):
@@ -44,7 +47,7 @@ def AggregateFirstPass : Pass<"flow-aggregate-first", "mlir::func::FuncOp"> {
   ];
 }
 
-def CompactRowsPass : Pass<"flow-compact-rows", "mlir::func::FuncOp"> {
+def CompactRowsPass : FlowPass<"flow-compact-rows"> {
   let summary = "Computes each op at the domain with the fewest rows that holds its key.";
   let description = [{
     A message of source and type is the same for all edges that share both, so it is computed once per source pair:
@@ -64,7 +67,7 @@ def CompactRowsPass : Pass<"flow-compact-rows", "mlir::func::FuncOp"> {
   let statistics = [Statistic<"numMoved", "num-moved", "Ops moved to a domain with fewer rows">];
 }
 
-def DifferentiatePass : Pass<"flow-differentiate", "mlir::func::FuncOp"> {
+def DifferentiatePass : FlowPass<"flow-differentiate"> {
   let summary = "Appends the gradients of a function's inputs to its results.";
   let description = [{
     The function takes one more table for each of its results, `grad.NAME`, and gives one more for each input asked for:
@@ -83,7 +86,7 @@ def DifferentiatePass : Pass<"flow-differentiate", "mlir::func::FuncOp"> {
   ];
 }
 
-def LinearReorderPass : Pass<"flow-linear-reorder", "mlir::func::FuncOp"> {
+def LinearReorderPass : FlowPass<"flow-linear-reorder"> {
   let summary = "Reorders linear ops where that takes fewer operations.";
   let description = [{
     Products may be multiplied from either end, `(x W) · a = x · (W a)`, and there are far fewer relations (R) than
@@ -133,7 +136,7 @@ def PrintCostPass : Pass<"flow-print-cost", "mlir::ModuleOp"> {
   }];
 }
 
-def PrintKeysPass : Pass<"flow-print-keys", "mlir::func::FuncOp"> {
+def PrintKeysPass : FlowPass<"flow-print-keys"> {
   let summary = "Remarks on the key of every op and the coarsest domain that holds it.";
   let description = [{
     Changes nothing; for reading IR and for tests of the analysis.
@@ -143,7 +146,7 @@ def PrintKeysPass : Pass<"flow-print-keys", "mlir::func::FuncOp"> {
   }];
 }
 
-def RecomputePass : Pass<"flow-recompute", "mlir::func::FuncOp"> {
+def RecomputePass : FlowPass<"flow-recompute"> {
   let summary = "Rebuilds values where they are read, where that costs less than storing them.";
   let description = [{
     What the gradients read of an edge softmax would be a number an edge, stored until then. It is made again from what is
@@ -169,7 +172,7 @@ def RecomputePass : Pass<"flow-recompute", "mlir::func::FuncOp"> {
   let statistics = [Statistic<"numRebuilt", "num-rebuilt", "Values rebuilt where they are read">];
 }
 
-def SpreadReadsPass : Pass<"flow-spread-reads", "mlir::func::FuncOp"> {
+def SpreadReadsPass : FlowPass<"flow-spread-reads"> {
   let summary = "Makes every read through a map a table of its own.";
   let description = [{
     The opposite of what canonical forms do, as frameworks without such reads compute it:
@@ -185,7 +188,7 @@ def SpreadReadsPass : Pass<"flow-spread-reads", "mlir::func::FuncOp"> {
   let statistics = [Statistic<"numSpread", "num-spread", "Reads turned into tables">];
 }
 
-def StabiliseSoftmaxPass : Pass<"flow-stabilise-softmax", "mlir::func::FuncOp"> {
+def StabiliseSoftmaxPass : FlowPass<"flow-stabilise-softmax"> {
   let summary = "Subtracts the largest score before exponentials are divided by their sum.";
   let description = [{
     The quotient is the same, but nothing overflows:

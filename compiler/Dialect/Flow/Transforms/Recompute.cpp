@@ -2,6 +2,7 @@
 
 #include "compiler/Analysis/Cost.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
+#include "compiler/Dialect/Flow/Transforms/FlowPass.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 
 #include <llvm/ADT/DenseSet.h>
@@ -33,7 +34,7 @@ struct Removed {
 };
 
 struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
-  void runOnOperation() override {
+  void runOnFlow() override {
     mlir::Block &body = getOperation().getBody().front();
     // Late values first: what they are rebuilt from is looked at after them.
     llvm::SmallVector<Operation *> ops;
