@@ -128,6 +128,8 @@ mlir::LogicalResult Differentiator::markActive(ArrayRef<std::string> wanted) {
   }
   for (Operation &op : body.without_terminator()) {
     bool reads = llvm::any_of(op.getOperands(), [&](Value operand) { return isActive(operand); });
+    if (reads && mlir::isa<WeightGradOp>(op))
+      return op.emitOpError("is a gradient itself, and has no rule by which to differentiate it again");
     auto reduce = mlir::dyn_cast<ReduceOp>(op);
     if (reads && isDifferentiable(op) && !(reduce && isSoftmaxShift(reduce)))
       active.insert(op.getResult(0));
@@ -160,6 +162,8 @@ void Differentiator::give(DenseOp op, unsigned i, Read g) {
 }
 
 mlir::LogicalResult Differentiator::run(ArrayRef<std::string> wanted) {
+  if (auto count = function->getAttr("flow.forward_results"))
+    return function.emitOpError() << "has gradients already: `flow.forward_results` = " << count;
   if (mlir::failed(markActive(wanted)))
     return mlir::failure();
   Operation *end = body.getTerminator();
@@ -183,7 +187,7 @@ mlir::LogicalResult Differentiator::run(ArrayRef<std::string> wanted) {
     if (!isActive(op->getResult(0)))
       continue;
     location = op->getLoc();
-    element = mlir::cast<RowsType>(op->getResult(0).getType()).getElementType();
+    makeLike(mlir::cast<RowsType>(op->getResult(0).getType()));
     if (auto g = gradient(op->getResult(0)))
       differentiate(*op, *g);
   }
@@ -195,8 +199,7 @@ mlir::LogicalResult Differentiator::run(ArrayRef<std::string> wanted) {
       continue;
     location = input.getLoc();
     auto type = mlir::cast<RowsType>(input.getType());
-    element = type.getElementType();
-    at = type.getDomain();
+    makeLike(type);
     std::optional<Read> g = gradient(input);
     results.push_back(g ? materialise(*g) : make<ExpandOp>({constant(0.0)}, type.getShape()).table);
     auto attributes = builder.getDictionaryAttr(
@@ -211,6 +214,10 @@ mlir::LogicalResult Differentiator::run(ArrayRef<std::string> wanted) {
 
 void Differentiator::differentiate(Operation &op, Read g) {
   if (auto spread = mlir::dyn_cast<SpreadOp>(op)) {
+    if (spread.getVia() == Map::Self) {
+      gradients[spread.getRows()].push_back(g);
+      return;
+    }
     at = spread.getResult().getType().getDomain();
     Value sum = builder.create<ReduceOp>(location, spread.getRows().getType(), ReduceKind::Sum, materialise(g), Value(),
                                          spread.getVia());

@@ -24,8 +24,10 @@ public:
   explicit RowBuilder(mlir::MLIRContext *context)
       : builder(context), location(mlir::UnknownLoc::get(context)), element(builder.getF32Type()) {}
 
-  /// From here on, ops go before `op`, at its domain, with its location and element type.
+  /// From here on, ops go before `op`, with its location, and make tables like its result.
   void startAt(mlir::Operation *op);
+  /// From here on, tables have the domain, element type and residency of `type`.
+  void makeLike(RowsType type);
 
   static Read read(DenseOp op, unsigned i) { return {op->getOperand(i), op.getMap(i)}; }
   Read constant(double value);
@@ -64,6 +66,7 @@ public:
   mlir::OpBuilder builder;
   mlir::Location location;
   mlir::Type element;
+  Residency residency = Residency::Device;
   Domain at = Domain::One;
 };
 

@@ -158,3 +158,14 @@ func.func @not_only_softmax(%a: !flow.rows<edge, f64, device> {flow.name = "a"})
   %y = flow.div %e, %s[dst] : <edge, f64, device>, <node, f64, device> -> <edge, f64, device>
   return %y, %e : !flow.rows<edge, f64, device>, !flow.rows<edge, f64, device>
 }
+
+// -----
+
+// A spread to its own domain passes the gradient on as it is.
+// CHECK-LABEL: func.func @spread_self
+// CHECK-SAME: %[[G:[a-z0-9]+]]: !flow.rows<node, f64, device> {flow.name = "grad.0"}
+// CHECK: return %{{.*}}, %[[G]]
+func.func @spread_self(%x: !flow.rows<node, f64, device>) -> !flow.rows<node, f64, device> {
+  %y = flow.spread %x via self : <node, f64, device> -> <node, f64, device>
+  return %y : !flow.rows<node, f64, device>
+}
