@@ -351,6 +351,8 @@ Read Aggregator::pushOrSum(Read y, const Factors &factors, unsigned depth) {
 
 /// Σ factors · y as rows of the middle, or nothing where all that could be done is to sum `y` as it is.
 std::optional<Read> Aggregator::push(Read y, Factors factors, unsigned depth) {
+  if (!isRowShape(shapeWith(y.shape(), factors)))
+    return std::nullopt;
   y = throughSpreads(fine, y);
   if (auto there = fromMiddle(y))
     return weigh(*there, factors);
@@ -463,6 +465,10 @@ std::optional<Read> Aggregator::pushLinear(LinearOp op, Read x, Read w, ArrayRef
   }
   if (depth == 0) {
     reachedDepth = true;
+    return std::nullopt;
+  }
+  if (!isRowShape(shapeWith(x.shape(), inside))) {
+    obstacle = "its input has no room for the heads of a factor";
     return std::nullopt;
   }
   Read total = pushOrSum(x, inside, depth - 1);
@@ -727,6 +733,8 @@ Value Aggregator::buildWeightGrad(WeightGradOp op, const Cut &cut) {
     Read f = factor.kind == Factor::Over ? reciprocal(factor.read) : factor.read;
     factors.push_back({summed == 0 ? Factor::ChainOfFactor : Factor::ChainOfTerm, f});
   }
+  if (!isRowShape(shapeWith(operands[summed].shape(), factors)))
+    return {};
   Read total = toShape(pushOrSum(operands[summed], factors, cut.depth), shapeWith(operands[summed].shape(), factors));
   Read other = toShape(kept->value, operands[1 - summed].shape());
   if (total.shape().size() > 1 && other.shape().size() > 1) {
