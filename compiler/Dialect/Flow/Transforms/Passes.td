@@ -79,7 +79,8 @@ def DifferentiatePass : FlowPass<"flow-differentiate"> {
     Spreads and reductions are dual: what an op read along a map, its gradient sums along it. The gradient of a linear
     op's weights is one op, `flow.weight_grad`. The attribute `flow.forward_results` says how many results come first. Only values that lie between an asked-for input and a result get a
     gradient. Products of the chain rule are `flow.chain`: a row that nothing reads contributes nothing, whatever inf or
-    NaN it holds. Runs after rewrites that make the forward pass smaller, so that there is less to differentiate.
+    NaN it holds. A function that has gradients already is refused. Runs after rewrites that make the forward pass smaller,
+    so that there is less to differentiate.
   }];
   let options = [
     ListOption<"inputs", "inputs", "std::string", "Names of the inputs whose gradients are wanted; all, if empty">
