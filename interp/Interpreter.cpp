@@ -1,5 +1,6 @@
 #include "interp/Interpreter.h"
 
+#include "compiler/Analysis/FlowFunction.h"
 #include "runtime/base/Memory.h"
 #include "runtime/base/Philox.h"
 #include "runtime/base/Text.h"
@@ -1156,6 +1157,8 @@ Status checkGraph(mlir::func::FuncOp function, const Graph &graph) {
 
 Result<std::vector<Table>> interpret(mlir::func::FuncOp function, const Graph &graph, std::vector<Table> arguments,
                                      const RunMode &mode) {
+  if (mlir::failed(flow::checkFlowFunction(function, flow::Form::Grouped)))
+    return Status::invalid("`" + function.getName().str() + "` is no function of flow, and cannot be run");
   if (Status status = checkGraph(function, graph); !status.isOk())
     return status;
   return Run(function, graph, mode).run(std::move(arguments));

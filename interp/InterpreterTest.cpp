@@ -542,6 +542,18 @@ TEST(Interpreter, ArgumentsOfTheWrongSize) {
   EXPECT_EQ(none.status().message(), "the function takes 1 tables, but is given 0");
 }
 
+TEST(Interpreter, FunctionsThatAreNotFlow) {
+  for (const char *text :
+       {"func.func private @f(!flow.rows<node, f64, device>)", "func.func @f(%i: i32) -> i32 {\nreturn %i : i32\n}",
+        "func.func @f() {\ncall @f() : () -> ()\nreturn\n}"}) {
+    FlowText flow(text);
+    ASSERT_TRUE(flow.isRead()) << text;
+    auto results = interpret(flow.function(), kGraph.make(), {});
+    ASSERT_FALSE(results.isOk()) << text;
+    EXPECT_EQ(results.status().message(), "`f` is no function of flow, and cannot be run");
+  }
+}
+
 TEST(Interpreter, TablesBeyondMemory) {
   const std::string text =
       "func.func @f(%a: !flow.rows<one, f64, device>) -> !flow.rows<one, 1048576x1048576xf64, device> {\n"

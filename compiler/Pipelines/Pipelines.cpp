@@ -1,5 +1,6 @@
 #include "compiler/Pipelines/Pipelines.h"
 
+#include "compiler/Analysis/FlowFunction.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "compiler/Pipelines/Search.h"
 #include "language/Diagnostics.h"
@@ -229,6 +230,8 @@ PipelineResult runPlan(mlir::ModuleOp module, const Plan &plan, const PipelineOp
   for (const Step &step : steps) {
     if (!step.mode.skipped.empty())
       for (auto function : module.getOps<mlir::func::FuncOp>()) {
+        if (function.isExternal())
+          continue;
         size_t numSums = flow::sumsOfProducts(function.getBody().front()).size();
         int64_t last = *llvm::max_element(step.mode.skipped) + 1;
         if (last > static_cast<int64_t>(numSums))
@@ -261,6 +264,9 @@ std::vector<std::string_view> planNames() {
 }
 
 PipelineResult runPipeline(mlir::ModuleOp module, const std::string &text, const PipelineOptions &options) {
+  for (auto function : module.getOps<mlir::func::FuncOp>())
+    if (!function.isExternal() && mlir::failed(flow::checkFlowFunction(function)))
+      return {.wrong = {}, .hasFailed = true};
   StringRef head = StringRef(text).split(',').first;
   auto [name, numbers] = head.split(kButForSum);
   const NamedPlan *named = findPlan(name);

@@ -9,9 +9,12 @@ namespace hector {
 
 namespace {
 
+/// The first function that has a body.
 mlir::func::FuncOp functionOf(mlir::ModuleOp module) {
-  auto functions = module.getOps<mlir::func::FuncOp>();
-  return functions.empty() ? mlir::func::FuncOp() : *functions.begin();
+  for (auto function : module.getOps<mlir::func::FuncOp>())
+    if (!function.isExternal())
+      return function;
+  return {};
 }
 
 /// A number that equal functions share, whatever the order of their ops.

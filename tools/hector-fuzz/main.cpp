@@ -1,6 +1,7 @@
-/// The differential fuzzer: random programs, run in every way there is, must agree.
+/// The fuzzer: random programs, run in every way there is, must agree; and odd modules must not bring passes down.
 
 #include "Judge.h"
+#include "Modules.h"
 #include "runtime/base/Program.h"
 #include "tools/hector/Model.h"
 
@@ -19,9 +20,13 @@ using namespace hector::fuzz;
 
 namespace cl = llvm::cl;
 static cl::opt<uint64_t> numPrograms("programs", cl::desc("How many programs to try"), cl::init(2000));
-static cl::opt<uint64_t> firstProgram("start", cl::desc("Number of the first program"), cl::init(0));
+static cl::opt<uint64_t> numModules("modules", cl::desc("Change the modules of FILEs so many times instead, and run "
+                                                        "passes on them"));
+static cl::list<std::string> seedFiles(cl::Positional, cl::desc("[FILE.mlir...]"));
+static cl::opt<uint64_t> firstProgram("start", cl::desc("Number of the first program or module"), cl::init(0));
 static cl::opt<uint64_t> seedOption("seed", cl::desc("Seed of the whole run"), cl::init(1));
 static cl::opt<double> seconds("seconds", cl::desc("Stop after so many seconds"), cl::init(1e9));
+static cl::opt<uint64_t> atLeast("at-least", cl::desc("Fail if fewer programs or modules were tried when time was up"));
 static cl::opt<std::string> saveFolder("save", cl::desc("Where failures are saved"), cl::init("fuzz-failures"));
 static cl::opt<std::string> replayFolder("replay", cl::desc("Judge one saved failure again"));
 static cl::opt<bool> showPrograms("show", cl::desc("Print every program before it runs"));
@@ -36,8 +41,9 @@ static void onCrash(int signal) {
   for (uint64_t rest = atProgram; at == sizeof digits || rest; rest /= 10)
     digits[--at] = static_cast<char>('0' + rest % 10);
   auto say = [](const char *text, size_t size) { (void)!write(2, text, size); };
-  constexpr char kText[] = "\ncrashed; show the program with --show --programs=1 --start=";
-  say(kText, sizeof kText - 1);
+  constexpr char kProgram[] = "\ncrashed; show the program with --show --programs=1 --start=";
+  constexpr char kModule[] = "\ncrashed; show the module with --show --modules=1 FILE... --start=";
+  numModules > 0 ? say(kModule, sizeof kModule - 1) : say(kProgram, sizeof kProgram - 1);
   say(digits + at, sizeof digits - at);
   say("\n", 1);
   std::signal(signal, SIG_DFL);
@@ -122,20 +128,72 @@ static std::string save(const Program &program, uint64_t number, uint64_t seed) 
   return folder;
 }
 
-static int fuzzMain(int argc, char **argv) {
-  cl::ParseCommandLineOptions(argc, argv, "Random models, run in every way there is, must agree.\n");
-  if (!replayFolder.empty())
-    return replay();
-  for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS})
-    std::signal(signal, onCrash);
-  std::signal(SIGINT, [](int) { isInterrupted = 1; });
-  auto start = std::chrono::steady_clock::now();
-  auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+/// Counts time and tells how far a run has come.
+class Clock {
+public:
+  double elapsed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
+  bool isUp(int failures) const { return elapsed() >= seconds || isInterrupted || failures >= 5; }
+  void show(uint64_t done, uint64_t total, const char *what) const {
+    if (isTerminal && done % 50 == 0)
+      std::fprintf(stderr, "\r%llu of %llu %s, %.0f a second ", static_cast<unsigned long long>(done),
+                   static_cast<unsigned long long>(total), what, static_cast<double>(done) / (elapsed() + 1e-9));
+  }
+  const char *lineStart() const { return isTerminal ? "\r" : ""; }
+
+private:
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   bool isTerminal = isatty(2);
+};
+
+/// The exit code of a run; too few tries are a failure where `--at-least` says so.
+static int finish(uint64_t done, const char *what, int failures) {
+  if (done < atLeast) {
+    std::printf("error: %llu %s were tried, but --at-least asks for %llu; give it more --seconds\n",
+                static_cast<unsigned long long>(done), what, static_cast<unsigned long long>(atLeast));
+    return kExitMachine;
+  }
+  return failures ? kExitMachine : kExitFine;
+}
+
+static int fuzzModules() {
+  Modules modules;
+  for (const std::string &file : seedFiles)
+    if (!modules.addSeeds(file)) {
+      std::fprintf(stderr, "error: cannot read `%s`\n", file.c_str());
+      return kExitUser;
+    }
+  if (!modules.hasSeeds()) {
+    std::fprintf(stderr, "error: --modules changes functions of .mlir files, but none is given that holds one\n");
+    return kExitUser;
+  }
+  Clock clock;
+  int failures = 0;
+  uint64_t done = 0;
+  for (; done < numModules && !clock.isUp(failures); ++done) {
+    uint64_t number = firstProgram + done;
+    atProgram = number;
+    auto failure = modules.judge(seedOf(number), showPrograms);
+    clock.show(done, numModules, "modules");
+    if (!failure)
+      continue;
+    ++failures;
+    std::printf("module %llu %s: %s\nshow with: hector-fuzz --show --modules=1 --start=%llu FILE...\n\n",
+                static_cast<unsigned long long>(number), failure->kind.c_str(), failure->message.c_str(),
+                static_cast<unsigned long long>(number));
+  }
+  const ModuleTally &tally = modules.tally();
+  std::printf("%s%lld modules, %lld changes, %lld passes (%lld refused), %.0f s: %d failures\n", clock.lineStart(),
+              static_cast<long long>(tally.modules), static_cast<long long>(tally.changes),
+              static_cast<long long>(tally.passes), static_cast<long long>(tally.refused), clock.elapsed(), failures);
+  return finish(done, "modules", failures);
+}
+
+static int fuzzPrograms() {
+  Clock clock;
   Judge judge;
   int failures = 0;
   uint64_t done = 0;
-  for (; done < numPrograms && elapsed() < seconds && !isInterrupted && failures < 5; ++done) {
+  for (; done < numPrograms && !clock.isUp(failures); ++done) {
     uint64_t number = firstProgram + done, seed = seedOf(number);
     atProgram = number;
     Choices choices(seed);
@@ -144,9 +202,7 @@ static int fuzzMain(int argc, char **argv) {
       std::printf("program %llu\n%s\n", static_cast<unsigned long long>(number), program.text.c_str());
     std::fflush(stdout);
     auto failure = judge.judge(program, seed, /*checkSlopes=*/true);
-    if (isTerminal && done % 50 == 0)
-      std::fprintf(stderr, "\r%llu of %llu programs, %.0f a second ", static_cast<unsigned long long>(done),
-                   static_cast<unsigned long long>(numPrograms), done / (elapsed() + 1e-9));
+    clock.show(done, numPrograms, "programs");
     if (!failure)
       continue;
     ++failures;
@@ -162,9 +218,20 @@ static int fuzzMain(int argc, char **argv) {
   const Tally &tally = judge.tally();
   std::printf("%s%lld programs, %lld runs, %lld gradients against differences (%lld too rough to tell), %.0f s: "
               "%d failures\n",
-              isTerminal ? "\r" : "", static_cast<long long>(tally.programs), static_cast<long long>(tally.runs),
-              static_cast<long long>(tally.gradientChecks), static_cast<long long>(tally.rough), elapsed(), failures);
-  return failures ? kExitMachine : kExitFine;
+              clock.lineStart(), static_cast<long long>(tally.programs), static_cast<long long>(tally.runs),
+              static_cast<long long>(tally.gradientChecks), static_cast<long long>(tally.rough), clock.elapsed(),
+              failures);
+  return finish(done, "programs", failures);
+}
+
+static int fuzzMain(int argc, char **argv) {
+  cl::ParseCommandLineOptions(argc, argv, "Random models, run in every way there is, must agree.\n");
+  if (!replayFolder.empty())
+    return replay();
+  for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS})
+    std::signal(signal, onCrash);
+  std::signal(SIGINT, [](int) { isInterrupted = 1; });
+  return numModules > 0 ? fuzzModules() : fuzzPrograms();
 }
 
 int main(int argc, char **argv) {

@@ -44,6 +44,9 @@ std::optional<llvm::SmallVector<int64_t>> commonShape(llvm::ArrayRef<int64_t> a,
 /// The leading (batched) sizes that two contraction operands share: equal, or those of the side that has any.
 std::optional<llvm::SmallVector<int64_t>> commonLead(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b);
 
+/// Whether a row of this shape has no more numbers than a type allows: 2^40.
+bool isRowShape(llvm::ArrayRef<int64_t> shape);
+
 /// `a // b` and `a % b` as Python computes them for floats, and as NumPy does if b is 0. Both use the exact remainder
 /// `fmod(a, b)`, so that 1.0 // 0.1 is 9 and -5 % inf is inf. Constants and data go through the same two functions.
 double floorDivide(double a, double b);
@@ -54,6 +57,8 @@ bool dependsOnRow(mlir::Operation *op);
 
 /// "4x16xf32" or "f32": a row as messages and types write it.
 std::string formatRow(RowsType type);
+/// The same for a row that may be too long for a type.
+std::string formatRow(llvm::ArrayRef<int64_t> shape, mlir::Type elementType);
 
 //===- How ops read and what loops have at hand ------------------------------------------------------------------===//
 

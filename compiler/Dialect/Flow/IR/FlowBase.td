@@ -60,11 +60,23 @@ def Flow_Dialect : Dialect {
     **Relations with one node type at each end.** `etype` has the maps `src_ntype` and `dst_ntype` only if all edges of a
     relation agree on the type. A function that relies on this lists the ends in the attribute `flow.relation_ends =
     [#flow.map<src_ntype>]`. It is refused for graphs that do not have the property. Passes keep the attribute.
+
+    **Attributes.** Functions and ops may carry these:
+    - (A1) `flow.graph` is a `#flow.graph` on a function.
+    - (A2) `flow.machine` is a `#flow.machine` on a function.
+    - (A3) `flow.forward_results` is an i64 on a function, from 0 to the number of its results. The results from there on
+      are gradients.
+    - (A4) `flow.name` is a string on an argument or result: its name in models and files.
+    - (A5) `flow.again` is an i64 on an op that recomputes a value where it is read. Equal ops with different numbers stay
+      apart.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
   let hasCanonicalizer = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
 }
 
 def Flow_Domain : I32EnumAttr<"Domain", "what a row of a table stands for", [
@@ -202,7 +214,7 @@ def Flow_Rows : Flow_Type<"Rows", "rows"> {
   let description = [{
     `!flow.rows<edge, 4x16xf32, device>` has one row of 4 × 16 float32 numbers per edge and lives on the device.
     A row without sizes is a single number: `!flow.rows<etype, f32, device>`. The graph determines the number of rows.
-    - (C1) every size is at least 1.
+    - (C1) every size is at least 1, and a row has at most 2^40 numbers.
     - (C2) elements are f64, f32, f16, bf16, i1 for truth values, or index for the numbers of rows.
   }];
   let parameters = (ins

@@ -5,6 +5,7 @@
 #include <llvm/ADT/TypeSwitch.h>
 #include <mlir/IR/Builders.h>
 #include <mlir/IR/DialectImplementation.h>
+#include <mlir/Interfaces/FunctionInterfaces.h>
 
 using namespace mlir;
 using namespace hector::flow;
@@ -39,6 +40,75 @@ Operation *FlowDialect::materializeConstant(OpBuilder &builder, Attribute value,
   if (!rows || !number || rows.getDomain() != Domain::One || rows.getRank() != 0)
     return nullptr;
   return builder.create<ConstantOp>(location, type, number);
+}
+
+//===- Attributes of functions and ops ---------------------------------------------------------------------------===//
+
+/// Checks that an attribute of flow is of the kind `Attr`.
+template <class Attr> static LogicalResult verifyKind(Operation *op, NamedAttribute attribute, StringRef kind) {
+  if (isa<Attr>(attribute.getValue()))
+    return success();
+  return op->emitOpError() << "has `" << attribute.getName().getValue() << "` = " << attribute.getValue()
+                           << ", but it is " << kind;
+}
+
+/// Checks that an attribute that says something about functions is on one.
+static LogicalResult verifyOnFunction(Operation *op, NamedAttribute attribute) {
+  if (isa<FunctionOpInterface>(op))
+    return success();
+  return op->emitOpError() << "has `" << attribute.getName().getValue() << "`, which belongs on a function";
+}
+
+static bool isI64(Attribute attribute) {
+  auto number = dyn_cast<IntegerAttr>(attribute);
+  return number && number.getType().isSignlessInteger(64);
+}
+
+LogicalResult FlowDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  StringRef name = attribute.getName().getValue();
+  if (name == "flow.graph") {  // (A1)
+    if (failed(verifyOnFunction(op, attribute)))
+      return failure();
+    return verifyKind<GraphAttr>(op, attribute, "a #flow.graph");
+  }
+  if (name == "flow.machine") {  // (A2)
+    if (failed(verifyOnFunction(op, attribute)))
+      return failure();
+    return verifyKind<MachineAttr>(op, attribute, "a #flow.machine");
+  }
+  if (name == "flow.forward_results") {  // (A3)
+    if (failed(verifyOnFunction(op, attribute)))
+      return failure();
+    int64_t numResults = cast<FunctionOpInterface>(op).getNumResults();
+    if (isI64(attribute.getValue())) {
+      int64_t count = cast<IntegerAttr>(attribute.getValue()).getInt();
+      if (count >= 0 && count <= numResults)
+        return success();
+    }
+    return op->emitOpError() << "has `flow.forward_results` = " << attribute.getValue()
+                             << ", but it is an i64 from 0 to the number of results, " << numResults;
+  }
+  if (name == "flow.name")  // (A4)
+    return op->emitOpError("has `flow.name`, which belongs on an argument or result of a function");
+  if (name == "flow.again") {  // (A5)
+    if (!isa_and_nonnull<FlowDialect>(op->getDialect()))
+      return op->emitOpError("has `flow.again`, which belongs on an op of flow");
+    if (!isI64(attribute.getValue()))
+      return op->emitOpError() << "has `flow.again` = " << attribute.getValue() << ", but it is an i64";
+  }
+  return success();
+}
+
+LogicalResult FlowDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
+  if (attribute.getName() != "flow.name")
+    return success();
+  return verifyKind<StringAttr>(op, attribute, "a string");  // (A4)
+}
+
+LogicalResult FlowDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
+  if (attribute.getName() != "flow.name")
+    return success();
+  return verifyKind<StringAttr>(op, attribute, "a string");  // (A4)
 }
 
 //===- Maps ------------------------------------------------------------------------------------------------------===//
@@ -129,6 +199,13 @@ std::optional<SmallVector<int64_t>> hector::flow::commonLead(ArrayRef<int64_t> a
   return std::nullopt;
 }
 
+bool hector::flow::isRowShape(ArrayRef<int64_t> shape) {
+  int64_t rowSize = 1;
+  return llvm::all_of(shape, [&](int64_t size) {
+    return !__builtin_mul_overflow(rowSize, size, &rowSize) && rowSize <= (int64_t{1} << 40);
+  });
+}
+
 //===- The graph's and the machine's numbers ---------------------------------------------------------------------===//
 
 LogicalResult GraphAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t nodes, int64_t edges,
@@ -156,11 +233,15 @@ LogicalResult MachineAttr::verify(function_ref<InFlightDiagnostic()> emitError, 
 //===- The type --------------------------------------------------------------------------------------------------===//
 
 std::string hector::flow::formatRow(RowsType type) {
+  return formatRow(type.getShape(), type.getElementType());
+}
+
+std::string hector::flow::formatRow(ArrayRef<int64_t> shape, Type elementType) {
   std::string text;
   llvm::raw_string_ostream out(text);
-  for (int64_t size : type.getShape())
+  for (int64_t size : shape)
     out << size << 'x';
-  out << type.getElementType();
+  out << elementType;
   return text;
 }
 
@@ -185,13 +266,11 @@ RowsType RowsType::withElementType(Type type) const {
 
 LogicalResult RowsType::verify(function_ref<InFlightDiagnostic()> emitError, Domain, ArrayRef<int64_t> shape,
                                Type elementType, Residency) {
-  int64_t rowSize = 1;
-  for (int64_t size : shape) {
+  for (int64_t size : shape)
     if (size < 1)  // (C1)
       return emitError() << "a row's sizes are at least 1, but one is " << size;
-    if (__builtin_mul_overflow(rowSize, size, &rowSize) || rowSize > (int64_t{1} << 40))
-      return emitError() << "a row has at most 2^40 numbers";
-  }
+  if (!isRowShape(shape))  // (C1)
+    return emitError() << "a row has at most 2^40 numbers";
   if (!elementType.isF64() && !elementType.isF32() && !elementType.isF16() && !elementType.isBF16() &&
       !elementType.isInteger(1) && !elementType.isIndex())  // (C2)
     return emitError() << "rows hold f64, f32, f16, bf16, i1 or index, but are given " << elementType;

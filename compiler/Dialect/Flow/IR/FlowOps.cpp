@@ -179,8 +179,8 @@ static LogicalResult verifyShape(DenseOp op, ArrayRef<int64_t> expected) {
   RowsType result = op.getResultRows();
   if (result.getShape() == expected)
     return success();
-  return op->emitOpError() << "gives rows of " << formatRow(result.withShape(expected)) << ", but its result has "
-                           << formatRow(result);
+  return op->emitOpError() << "gives rows of " << formatRow(expected, result.getElementType())
+                           << ", but its result has " << formatRow(result);
 }
 
 static LogicalResult verifyCommonShape(DenseOp op) {
@@ -541,8 +541,8 @@ LogicalResult WeightGradOp::verify() {
   SmallVector<int64_t> batched(*lead);
   batched.append(matrix);
   if (result.getShape() != ArrayRef(matrix) && result.getShape() != ArrayRef(batched))  // (C3)
-    return emitOpError() << "gives rows of " << formatRow(result.withShape(batched)) << " or "
-                         << formatRow(result.withShape(matrix)) << ", but its result has " << formatRow(result);
+    return emitOpError() << "gives rows of " << formatRow(batched, result.getElementType()) << " or "
+                         << formatRow(matrix, result.getElementType()) << ", but its result has " << formatRow(result);
   for (RowsType operand : {getInput().getType(), getGrad().getType()})
     if (operand.getElementType() != result.getElementType() || !result.isFloat() ||
         operand.getResidency() != result.getResidency())  // (C4)

@@ -13,6 +13,7 @@
 /// Each way to cut is built, counted, and removed again unless it is the best.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
+#include "compiler/Dialect/Flow/Transforms/FlowPass.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "compiler/Dialect/Flow/Transforms/RowBuilder.h"
 
@@ -358,6 +359,8 @@ Read Aggregator::pushOrSum(Read y, const Factors &factors, unsigned depth) {
 
 /// Σ factors · y as rows of the middle, or nothing if it is only possible to sum `y` as it is.
 std::optional<Read> Aggregator::push(Read y, Factors factors, unsigned depth) {
+  if (!isRowShape(shapeWith(y.shape(), factors)))
+    return std::nullopt;
   y = throughSpreads(fine, y);
   if (auto there = fromMiddle(y))
     return weigh(*there, factors);
@@ -472,6 +475,10 @@ std::optional<Read> Aggregator::pushLinear(LinearOp op, Read x, Read w, ArrayRef
   }
   if (depth == 0) {
     reachedDepth = true;
+    return std::nullopt;
+  }
+  if (!isRowShape(shapeWith(x.shape(), inside))) {
+    obstacle = "its input has no room for the heads of a factor";
     return std::nullopt;
   }
   Read total = pushOrSum(x, inside, depth - 1);
@@ -741,6 +748,8 @@ Value Aggregator::buildWeightGrad(WeightGradOp op, const Cut &cut) {
     Read f = factor.kind == Factor::Over ? reciprocal(factor.read) : factor.read;
     factors.push_back({summed == 0 ? Factor::ChainOfFactor : Factor::ChainOfTerm, f});
   }
+  if (!isRowShape(shapeWith(operands[summed].shape(), factors)))
+    return {};
   Read total = pushOrSum(operands[summed], factors, cut.depth);
   if (isHopeless)
     return {};
@@ -910,7 +919,7 @@ void readThroughSpreads(WeightGradOp op) {
 struct AggregateFirstPass : impl::AggregateFirstPassBase<AggregateFirstPass> {
   using AggregateFirstPassBase::AggregateFirstPassBase;
 
-  void runOnOperation() override {
+  void runOnFlow() override {
     mlir::Block &body = getOperation().getBody().front();
     body.walk([](WeightGradOp op) { readThroughSpreads(op); });
     // An op that nothing reads would count as a reader.

@@ -1,6 +1,7 @@
 /// Computes each op in the domain with the fewest rows that can hold it.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
+#include "compiler/Dialect/Flow/Transforms/FlowPass.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "compiler/Dialect/Flow/Transforms/RowBuilder.h"
 
@@ -16,7 +17,7 @@ std::string describe(const RowCounts &rows, Domain domain) {
 }
 
 struct CompactRowsPass : impl::CompactRowsPassBase<CompactRowsPass> {
-  void runOnOperation() override {
+  void runOnFlow() override {
     RowCounts rows(getOperation());
     Keys keys(getOperation());
     llvm::SmallVector<DenseOp> ops;

@@ -4,6 +4,7 @@
 /// `s = reduce sum a via dst` gives `a` the read (gradient of s, dst): no edge table is made until one is needed.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
+#include "compiler/Dialect/Flow/Transforms/FlowPass.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "compiler/Dialect/Flow/Transforms/RowBuilder.h"
 
@@ -164,6 +165,8 @@ void Differentiator::give(DenseOp op, unsigned i, Read g) {
 }
 
 mlir::LogicalResult Differentiator::run(ArrayRef<std::string> wanted) {
+  if (auto count = function->getAttr("flow.forward_results"))
+    return function.emitOpError() << "has gradients already: `flow.forward_results` = " << count;
   if (mlir::failed(markActive(wanted)))
     return mlir::failure();
   Operation *end = body.getTerminator();
@@ -187,7 +190,7 @@ mlir::LogicalResult Differentiator::run(ArrayRef<std::string> wanted) {
     if (!isActive(op->getResult(0)))
       continue;
     location = op->getLoc();
-    element = mlir::cast<RowsType>(op->getResult(0).getType()).getElementType();
+    makeLike(mlir::cast<RowsType>(op->getResult(0).getType()));
     if (auto g = gradient(op->getResult(0)))
       differentiate(*op, *g);
   }
@@ -201,8 +204,7 @@ mlir::LogicalResult Differentiator::run(ArrayRef<std::string> wanted) {
       continue;
     location = input.getLoc();
     auto type = mlir::cast<RowsType>(input.getType());
-    element = type.getElementType();
-    at = type.getDomain();
+    makeLike(type);
     std::optional<Read> g = gradient(input);
     results.push_back(g ? materialise(*g) : make<ExpandOp>({constant(0.0)}, type.getShape()).table);
     auto attributes = builder.getDictionaryAttr(
@@ -223,6 +225,10 @@ void Differentiator::refuse(Operation &op) {
 
 void Differentiator::differentiate(Operation &op, Read g) {
   if (auto spread = mlir::dyn_cast<SpreadOp>(op)) {
+    if (spread.getVia() == Map::Self) {
+      gradients[spread.getRows()].push_back(g);
+      return;
+    }
     at = spread.getResult().getType().getDomain();
     Value sum = builder.create<ReduceOp>(location, spread.getRows().getType(), ReduceKind::Sum, materialise(g), Value(),
                                          spread.getVia());
@@ -490,7 +496,7 @@ void Differentiator::differentiateDense(Operation &op, Read g) {
 struct DifferentiatePass : impl::DifferentiatePassBase<DifferentiatePass> {
   using DifferentiatePassBase::DifferentiatePassBase;
 
-  void runOnOperation() override {
+  void runOnFlow() override {
     constexpr llvm::StringLiteral kWanted = "flow.gradients";
     SmallVector<std::string> wanted(inputs.begin(), inputs.end());
     if (auto names = getOperation()->getAttrOfType<mlir::ArrayAttr>(kWanted); names && wanted.empty())

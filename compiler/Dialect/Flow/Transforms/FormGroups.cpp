@@ -236,7 +236,7 @@ GroupOp GroupBuilder::build(unsigned index, LoopKind kind) {
 }
 
 struct FormGroupsPass : impl::FormGroupsPassBase<FormGroupsPass> {
-  void runOnOperation() override {
+  void runOnFlow() override {
     mlir::func::FuncOp function = getOperation();
     mlir::Block &block = function.getBody().front();
     SmallVector<Operation *> ops;

@@ -19,6 +19,7 @@
 /// its left, and a factor that is taken out of one by `chain` stays a `chain` with the gradient on its left.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
+#include "compiler/Dialect/Flow/Transforms/FlowPass.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "compiler/Dialect/Flow/Transforms/RowBuilder.h"
 
@@ -78,6 +79,7 @@ struct Matrix {
   bool transposed = false;
 
   int64_t innerAxis() const { return read.type().getRank() - (transposed ? 1 : 2); }
+  int64_t outerAxis() const { return read.type().getRank() - (transposed ? 2 : 1); }
   ArrayRef<int64_t> lead() const { return read.shape().drop_back(2); }
 };
 
@@ -386,8 +388,12 @@ Read Reorderer::addUp(ArrayRef<Part> parts, bool isGuardedRight, ArrayRef<int64_
   return sum->shape() == shape ? *sum : arrange<ExpandOp>(*sum, shape);
 }
 
-/// The product of two matrices; nothing if their heads cannot be multiplied.
+/// The product of two matrices; nothing if their heads cannot be multiplied, or if it would be too large.
 std::optional<Matrix> Reorderer::multiply(Matrix a, Matrix b) {
+  SmallVector<int64_t> shape(a.lead().empty() ? b.lead() : a.lead());
+  shape.append({a.read.shape()[a.innerAxis()], b.read.shape()[b.outerAxis()]});
+  if (!isRowShape(shape))
+    return std::nullopt;
   auto turned = [&](Matrix m) {
     SmallVector<int64_t> permutation;
     for (int64_t axis = 0; axis < m.read.type().getRank(); ++axis)
@@ -410,7 +416,6 @@ std::optional<Matrix> Reorderer::multiply(Matrix a, Matrix b) {
   if (a.lead() != b.lead() || a.lead().size() != 1 || a.lead()[0] > kHeads)
     return std::nullopt;
   SmallVector<Read> heads;
-  SmallVector<int64_t> shape;
   for (int64_t head = 0; head < a.lead()[0]; ++head) {
     auto take = [&](Matrix m) {
       return Matrix{shapeAs(cut(m.read, 0, head, 1), m.read.shape().drop_front()), m.transposed};
@@ -479,6 +484,10 @@ std::optional<Read> Reorderer::openDot(unsigned side, Read a, Read b, bool guard
     auto x = through(top, 0), w = through(top, 1);
     // A gradient on each side would leave one of them unguarded.
     if (!x || !w || (guarded && side == 1 && inner.getGuarded()) || !choices.ask())
+      return std::nullopt;
+    SmallVector<int64_t> turned(*commonLead(other.shape().drop_back(), w->shape().drop_back(2)));
+    turned.push_back(x->shape().back());
+    if (!isRowShape(turned))
       return std::nullopt;
     Operation *behind = v.table.getDefiningOp();
     opened.push_back(behind);
@@ -717,7 +726,7 @@ int64_t Reorderer::run() {
 struct LinearReorderPass : impl::LinearReorderPassBase<LinearReorderPass> {
   using LinearReorderPassBase::LinearReorderPassBase;
 
-  void runOnOperation() override { numReordered += Reorderer(getOperation(), eager).run(); }
+  void runOnFlow() override { numReordered += Reorderer(getOperation(), eager).run(); }
 };
 
 }  // namespace

@@ -5,7 +5,10 @@
 
 include "mlir/Pass/PassBase.td"
 
-def AggregateFirstPass : Pass<"flow-aggregate-first", "mlir::func::FuncOp"> {
+/// A pass on functions of flow: the base class refuses other functions.
+class FlowPass<string passArg> : PassBase<passArg, "::hector::flow::FlowPass">;
+
+def AggregateFirstPass : FlowPass<"flow-aggregate-first"> {
   let summary = "Sums rows before they are multiplied by weights, where that takes fewer operations.";
   let description = [{
     A sum or mean of linear ops is a linear op of sums, and there are fewer destination pairs (P) than edges (E):
@@ -47,7 +50,7 @@ def AggregateFirstPass : Pass<"flow-aggregate-first", "mlir::func::FuncOp"> {
   ];
 }
 
-def CompactRowsPass : Pass<"flow-compact-rows", "mlir::func::FuncOp"> {
+def CompactRowsPass : FlowPass<"flow-compact-rows"> {
   let summary = "Computes each op in the domain with the fewest rows that can hold it.";
   let description = [{
     A message that depends on source and type is the same for all edges that share both. It is computed once per source
@@ -70,7 +73,7 @@ def CompactRowsPass : Pass<"flow-compact-rows", "mlir::func::FuncOp"> {
   let statistics = [Statistic<"numMoved", "num-moved", "Ops moved to a domain with fewer rows">];
 }
 
-def DifferentiatePass : Pass<"flow-differentiate", "mlir::func::FuncOp"> {
+def DifferentiatePass : FlowPass<"flow-differentiate"> {
   let summary = "Appends the gradients of a function's inputs to its results.";
   let description = [{
     The function gets one more argument per result, `grad.NAME`, and one more result per requested input:
@@ -85,7 +88,7 @@ def DifferentiatePass : Pass<"flow-differentiate", "mlir::func::FuncOp"> {
     requested input and a result get a gradient; nothing is built for others. Inputs are requested by the option
     `inputs` or by the function's attribute `flow.gradients = ["w", "q"]`; without either, all are. An op without a
     rule is an error, unless its slope is 0 everywhere, as for comparisons, signs and floors. The attribute
-    `flow.forward_results` holds the number of original results, which come first. The pass runs after rewrites that
+    `flow.forward_results` holds the number of original results, which come first. A function that has gradients already is refused. The pass runs after rewrites that
     make the forward phase smaller, so that there is less to differentiate.
   }];
   let options = [
@@ -94,7 +97,7 @@ def DifferentiatePass : Pass<"flow-differentiate", "mlir::func::FuncOp"> {
   ];
 }
 
-def FormGroupsPass : Pass<"flow-form-groups", "mlir::func::FuncOp"> {
+def FormGroupsPass : FlowPass<"flow-form-groups"> {
   let summary = "Makes each fusion group an op: a loop with its sweeps, inputs and outputs.";
   let description = [{
     Ops that one loop can compute become a `flow.group`, of the kind of loop that moves the fewest bytes:
@@ -129,7 +132,7 @@ def FormGroupsPass : Pass<"flow-form-groups", "mlir::func::FuncOp"> {
   ];
 }
 
-def LinearReorderPass : Pass<"flow-linear-reorder", "mlir::func::FuncOp"> {
+def LinearReorderPass : FlowPass<"flow-linear-reorder"> {
   let summary = "Reorders linear ops where that takes fewer operations.";
   let description = [{
     Products are associative, `(x W) · a = x · (W a)`, and there are far fewer relations (R) than destination pairs (P):
@@ -180,7 +183,7 @@ def PrintCostPass : Pass<"flow-print-cost", "mlir::ModuleOp"> {
   }];
 }
 
-def PrintKeysPass : Pass<"flow-print-keys", "mlir::func::FuncOp"> {
+def PrintKeysPass : FlowPass<"flow-print-keys"> {
   let summary = "Emits a remark with the key of every op and the coarsest domain that can hold it.";
   let description = [{
     The pass changes nothing. It helps to read IR and to test the analysis. The key is the set of things that a row
@@ -191,7 +194,7 @@ def PrintKeysPass : Pass<"flow-print-keys", "mlir::func::FuncOp"> {
   }];
 }
 
-def RecomputePass : Pass<"flow-recompute", "mlir::func::FuncOp"> {
+def RecomputePass : FlowPass<"flow-recompute"> {
   let summary = "Recomputes values where they are read, if that costs less than storing them.";
   let description = [{
     The gradients of an edge softmax read one number per edge, which would have to be stored until then. The pass
@@ -218,7 +221,7 @@ def RecomputePass : Pass<"flow-recompute", "mlir::func::FuncOp"> {
   let statistics = [Statistic<"numRebuilt", "num-rebuilt", "Values recomputed where they are read">];
 }
 
-def SpreadReadsPass : Pass<"flow-spread-reads", "mlir::func::FuncOp"> {
+def SpreadReadsPass : FlowPass<"flow-spread-reads"> {
   let summary = "Replaces every read through a map with a `flow.spread`.";
   let description = [{
     This is the opposite of the canonical form. It is how frameworks without such reads compute the layer:
@@ -234,7 +237,7 @@ def SpreadReadsPass : Pass<"flow-spread-reads", "mlir::func::FuncOp"> {
   let statistics = [Statistic<"numSpread", "num-spread", "Reads replaced with spreads">];
 }
 
-def StabiliseSoftmaxPass : Pass<"flow-stabilise-softmax", "mlir::func::FuncOp"> {
+def StabiliseSoftmaxPass : FlowPass<"flow-stabilise-softmax"> {
   let summary = "Subtracts the largest score before exponentials are divided by their sum.";
   let description = [{
     The quotient is the same, but the exponentials cannot overflow:

@@ -1,6 +1,7 @@
 /// Prints groups and their costs.
 
 #include "compiler/Analysis/Cost.h"
+#include "compiler/Analysis/FlowFunction.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 
 #include <llvm/Support/Format.h>
@@ -15,11 +16,17 @@ namespace hector::flow {
 namespace {
 
 struct PrintCostPass : impl::PrintCostPassBase<PrintCostPass> {
+  explicit PrintCostPass(llvm::raw_ostream &out = llvm::outs()) : out(out) {}
+
   void runOnOperation() override {
     // One function after another: a pass on functions would run in no fixed order.
-    for (auto function : getOperation().getOps<mlir::func::FuncOp>())
-      if (!function.isExternal())
-        print(function, llvm::outs());
+    for (auto function : getOperation().getOps<mlir::func::FuncOp>()) {
+      if (function.isExternal())
+        continue;
+      if (mlir::failed(checkFlowFunction(function)))
+        return signalPassFailure();
+      print(function, out);
+    }
     markAllAnalysesPreserved();
   }
 
@@ -62,8 +69,14 @@ struct PrintCostPass : impl::PrintCostPassBase<PrintCostPass> {
         << number(cost.peakBytes) << " bytes live, " << number(cost.inputBytes) << " bytes of inputs, "
         << number(cost.graphBytes) << " bytes of the graph\n";
   }
+
+  llvm::raw_ostream &out;
 };
 
 }  // namespace
+
+std::unique_ptr<mlir::Pass> createPrintCostPass(llvm::raw_ostream &out) {
+  return std::make_unique<PrintCostPass>(out);
+}
 
 }  // namespace hector::flow

@@ -1,6 +1,7 @@
 /// Remarks on keys.
 
 #include "compiler/Analysis/Keys.h"
+#include "compiler/Dialect/Flow/Transforms/FlowPass.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 
 namespace hector::flow {
@@ -11,7 +12,7 @@ namespace hector::flow {
 namespace {
 
 struct PrintKeysPass : impl::PrintKeysPassBase<PrintKeysPass> {
-  void runOnOperation() override {
+  void runOnFlow() override {
     Keys keys(getOperation());
     for (mlir::Operation &op : getOperation().getBody().front().without_terminator()) {
       const Key &key = keys.of(op.getResult(0));

@@ -2,6 +2,7 @@
 
 #include "compiler/Analysis/Cost.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
+#include "compiler/Dialect/Flow/Transforms/FlowPass.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 
 #include <llvm/ADT/DenseSet.h>
@@ -33,8 +34,14 @@ struct Removed {
 };
 
 struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
-  void runOnOperation() override {
+  void runOnFlow() override {
     mlir::Block &body = getOperation().getBody().front();
+    // Numbers go on after those of an earlier run.
+    gone.clear();
+    tag = 0;
+    for (Operation &op : body)
+      if (auto again = op.getAttrOfType<mlir::IntegerAttr>("flow.again"))
+        tag = std::max(tag, static_cast<uint64_t>(again.getInt()) + 1);
     // Late values first: the values that they depend on are looked at after them.
     llvm::SmallVector<Operation *> ops;
     for (Operation &op : llvm::reverse(body.without_terminator()))
@@ -131,7 +138,7 @@ struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
     mlir::OpBuilder builder(point);
     Operation *copy = builder.clone(*op, copies);
     // Equal ops of different groups stay apart.
-    copy->setAttr("flow.again", builder.getI64IntegerAttr(tag));
+    copy->setAttr("flow.again", builder.getI64IntegerAttr(static_cast<int64_t>(tag)));
     clones.push_back(copy);
     return copy->getResult(0);
   }
@@ -142,7 +149,7 @@ struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
     return text;
   }
 
-  int64_t tag = 0;
+  uint64_t tag = 0;
   llvm::DenseSet<Operation *> gone;
 };
 

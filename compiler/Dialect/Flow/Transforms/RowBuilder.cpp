@@ -13,8 +13,12 @@ void RowBuilder::startAt(mlir::Operation *op) {
     builder.setInsertionPoint(op);
   }
   location = op->getLoc();
-  auto type = mlir::cast<RowsType>(op->getResult(0).getType());
+  makeLike(mlir::cast<RowsType>(op->getResult(0).getType()));
+}
+
+void RowBuilder::makeLike(RowsType type) {
   element = type.getElementType();
+  residency = type.getResidency();
   at = type.getDomain();
 }
 
@@ -27,7 +31,7 @@ mlir::Value RowBuilder::share(mlir::Operation *op) {
 }
 
 Read RowBuilder::constant(double value) {
-  auto type = RowsType::get(builder.getContext(), Domain::One, {}, element, Residency::Device);
+  auto type = RowsType::get(builder.getContext(), Domain::One, {}, element, residency);
   mlir::Value table = share(builder.create<ConstantOp>(location, type, builder.getF64FloatAttr(value)));
   return {table, at == Domain::One ? Map::Self : Map::One};
 }
@@ -40,8 +44,7 @@ Read RowBuilder::make(llvm::StringRef name, ArrayRef<Read> operands, ArrayRef<in
     state.addOperands(operand.table);
     maps.push_back(MapAttr::get(builder.getContext(), operand.map));
   }
-  state.addTypes(
-      RowsType::get(builder.getContext(), at, shape, elementType ? elementType : element, Residency::Device));
+  state.addTypes(RowsType::get(builder.getContext(), at, shape, elementType ? elementType : element, residency));
   state.addAttributes(attributes);
   state.addAttribute("maps", builder.getArrayAttr(maps));
   mlir::Operation *op = builder.create(state);

@@ -25,9 +25,11 @@ public:
   explicit RowBuilder(mlir::MLIRContext *context)
       : builder(context), location(mlir::UnknownLoc::get(context)), element(builder.getF32Type()) {}
 
-  /// From now on, ops are inserted before `op`, or into the draft if there is one, in its domain, with its location and
-  /// element type.
+  /// From now on, ops are inserted before `op`, or into the draft if there is one, with its location, and make tables
+  /// like its result.
   void startAt(mlir::Operation *op);
+  /// From here on, tables have the domain, element type and residency of `type`.
+  void makeLike(RowsType type);
 
   static Read read(DenseOp op, unsigned i) { return {op->getOperand(i), op.getMap(i)}; }
   Read constant(double value);
@@ -66,6 +68,7 @@ public:
   mlir::OpBuilder builder;
   mlir::Location location;
   mlir::Type element;
+  Residency residency = Residency::Device;
   Domain at = Domain::One;
   /// Where ops are built if they are only tried; what is there already is then not built again.
   Draft *draft = nullptr;

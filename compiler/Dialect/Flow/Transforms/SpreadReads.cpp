@@ -1,6 +1,7 @@
 /// Replaces every read through a map with a `flow.spread`.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
+#include "compiler/Dialect/Flow/Transforms/FlowPass.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 
 #include <mlir/IR/Builders.h>
@@ -13,7 +14,7 @@ namespace hector::flow {
 namespace {
 
 struct SpreadReadsPass : impl::SpreadReadsPassBase<SpreadReadsPass> {
-  void runOnOperation() override {
+  void runOnFlow() override {
     getOperation().walk([&](DenseOp op) {
       mlir::OpBuilder builder(op);
       llvm::SmallVector<mlir::Attribute> maps;

@@ -1,6 +1,7 @@
 /// Makes every softmax stable.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
+#include "compiler/Dialect/Flow/Transforms/FlowPass.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 
 #include <mlir/IR/Builders.h>
@@ -13,7 +14,7 @@ namespace hector::flow {
 namespace {
 
 struct StabiliseSoftmaxPass : impl::StabiliseSoftmaxPassBase<StabiliseSoftmaxPass> {
-  void runOnOperation() override {
+  void runOnFlow() override {
     llvm::SmallVector<DivOp> quotients;
     getOperation().walk([&](DivOp op) { quotients.push_back(op); });
     for (DivOp op : quotients)

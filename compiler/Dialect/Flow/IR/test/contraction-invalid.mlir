@@ -158,3 +158,11 @@ func.func @outer_c4_truth(%a: !flow.rows<node, 4xi1, device>, %b: !flow.rows<nod
   %r = flow.outer %a, %b : <node, 4xi1, device>, <node, 4xi1, device> -> <node, 4x4xi1, device>
   return
 }
+
+// -----
+
+func.func @outer_c3_long(%a: !flow.rows<node, 2097152xf32, device>) {
+  // expected-error @below {{gives rows of 2097152x2097152xf32, but its result has 4x4xf32}}
+  %r = flow.outer %a, %a : <node, 2097152xf32, device>, <node, 2097152xf32, device> -> <node, 4x4xf32, device>
+  return
+}

@@ -93,3 +93,11 @@ func.func @chain_c1(%g: !flow.rows<node, 4xf32, device>, %f: !flow.rows<node, 3x
   %d = flow.chain %g, %f : <node, 4xf32, device>, <node, 3xf32, device> -> <node, 4xf32, device>
   return
 }
+
+// -----
+
+func.func @weight_grad_c3_long(%a: !flow.rows<node, 2097152xf32, device>) {
+  // expected-error @below {{gives rows of 2097152x2097152xf32 or 2097152x2097152xf32, but its result has 4x4xf32}}
+  %r = flow.weight_grad %a, %a over node via one : <node, 2097152xf32, device>, <node, 2097152xf32, device> -> <one, 4x4xf32, device>
+  return
+}

@@ -10,6 +10,14 @@ func.func @no_rule(%x: !flow.rows<edge, 4xf64, device> {flow.name = "x"}, %g: !f
 
 // -----
 
+// expected-error @below {{'func.func' op has gradients already: `flow.forward_results` = 1 : i64}}
+func.func @twice(%x: !flow.rows<node, 4xf32, device>, %g: !flow.rows<node, 4xf32, device>)
+    -> (!flow.rows<node, 4xf32, device>, !flow.rows<node, 4xf32, device>) attributes {flow.forward_results = 1 : i64} {
+  return %x, %g : !flow.rows<node, 4xf32, device>, !flow.rows<node, 4xf32, device>
+}
+
+// -----
+
 // expected-error @below {{has no input `u` to differentiate by}}
 func.func @unknown_input(%x: !flow.rows<edge, f64, device> {flow.name = "x"})
     -> (!flow.rows<edge, f64, device> {flow.name = "y"}) attributes {flow.gradients = ["x", "u"]} {

@@ -177,3 +177,14 @@ func.func @dropout(%x: !flow.rows<node, 3xf64, device> {flow.name = "x"})
   %y = flow.reduce sum %d via dst : <edge, 3xf64, device> -> <node, 3xf64, device>
   return %y : !flow.rows<node, 3xf64, device>
 }
+
+// -----
+
+// A spread to its own domain passes the gradient on as it is.
+// CHECK-LABEL: func.func @spread_self
+// CHECK-SAME: %[[G:[a-z0-9]+]]: !flow.rows<node, f64, device> {flow.name = "grad.0"}
+// CHECK: return %{{.*}}, %[[G]]
+func.func @spread_self(%x: !flow.rows<node, f64, device>) -> !flow.rows<node, f64, device> {
+  %y = flow.spread %x via self : <node, f64, device> -> <node, f64, device>
+  return %y : !flow.rows<node, f64, device>
+}

@@ -1,0 +1,29 @@
+#include "compiler/Analysis/FlowFunction.h"
+
+#include "compiler/Dialect/Flow/IR/Flow.h"
+
+namespace hector::flow {
+
+mlir::LogicalResult checkFlowFunction(mlir::func::FuncOp function, Form form) {
+  if (function.isExternal())  // (F1)
+    return function.emitOpError("is a declaration, but needs a body to work on");
+  size_t numBlocks = function.getBody().getBlocks().size();
+  if (numBlocks != 1)  // (F1)
+    return function.emitOpError() << "has " << numBlocks << " blocks, but functions of flow have one";
+  for (mlir::BlockArgument argument : function.getArguments())
+    if (!mlir::isa<RowsType>(argument.getType()))  // (F2)
+      return function.emitOpError() << "has argument " << argument.getArgNumber() << " of type " << argument.getType()
+                                    << ", but functions of flow take tables, !flow.rows";
+  mlir::Block &body = function.getBody().front();
+  for (mlir::Operation &op : body.without_terminator()) {
+    if (!op.isRegistered() || !mlir::isa<FlowDialect>(op.getDialect()))  // (F3)
+      return op.emitOpError("is no op of flow, and functions of flow hold nothing else before their return");
+    if (mlir::isa<FoldOp>(op) || (form == Form::Plain && mlir::isa<GroupOp>(op)))  // (F4)
+      return op.emitOpError("belongs to a function whose groups are formed, which is done last");
+  }
+  if (!mlir::isa<mlir::func::ReturnOp>(body.back()))  // (F1)
+    return body.back().emitOpError("ends the body, but functions of flow end with func.return");
+  return mlir::success();
+}
+
+}  // namespace hector::flow

@@ -1,0 +1,22 @@
+/// What a function must be for passes and analyses on flow.
+///
+/// The parser accepts much that is no data flow between tables: calls, several blocks, integers, ops of other dialects.
+/// Passes and analyses take the following for granted, so whoever hands them a function that came from outside asks
+/// first:
+///   - (F1) the body is one block that ends with `func.return`.
+///   - (F2) arguments are tables, `!flow.rows`.
+///   - (F3) every op before the return is an op of flow. Results are then tables as well.
+///   - (F4) no op is a group or part of one, unless the function may be grouped: groups are formed last.
+/// A declaration has no body and nothing to work on; passes leave it as it is.
+#pragma once
+
+#include <mlir/Dialect/Func/IR/FuncOps.h>
+
+namespace hector::flow {
+
+enum class Form { Plain, Grouped };
+
+/// Fails, with an error at the op that is to blame, if a function is a declaration or breaks a constraint above.
+mlir::LogicalResult checkFlowFunction(mlir::func::FuncOp function, Form form = Form::Plain);
+
+}  // namespace hector::flow
