@@ -169,7 +169,10 @@ PASSES = """\
 By default Hector chooses which optimisations to run; see [keys and domains](rationale/keys.md). `hector run` and
 `hector compile` also take a list of optimisations, without the prefix `flow-`: `--passes simplify,compact-rows`.
 `simplify` stands for MLIR's canonicalizer and common subexpression elimination. `hector-opt` takes every pass as a
-flag, for example `--flow-compact-rows`, and prints statistics with `--mlir-pass-statistics`."""
+flag, for example `--flow-compact-rows`, and prints statistics with `--mlir-pass-statistics`.
+
+Passes take functions with one block whose arguments are tables and whose ops are flow, before groups are formed. They
+refuse other functions with an error, and leave declarations as they are."""
 
 
 def pass_reference(records):

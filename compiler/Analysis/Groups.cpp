@@ -146,8 +146,6 @@ private:
   /// The groups from the first of two to the last before the second, in an order in which `merged` takes the place of
   /// both; nothing where a third one lies on the way from the first to the second.
   std::optional<llvm::SmallVector<unsigned>> orderWith(unsigned first, unsigned second, unsigned merged) const;
-  /// How many more bytes are live after a group than before it: what it leaves, less what no group reads after it.
-  double growth(unsigned group, const std::vector<bool> &isListed) const;
   /// The number of the op that computes a value; nothing for arguments and constants.
   std::optional<unsigned> producer(Value value) const {
     auto found = value.getDefiningOp() ? numberOf.find(value.getDefiningOp()) : numberOf.end();
@@ -341,28 +339,6 @@ void Merger::run() {
     ;
 }
 
-double Merger::growth(unsigned group, const std::vector<bool> &isListed) const {
-  auto bytes = [&](unsigned op) { return tableBytes(mlir::cast<RowsType>(ops[op]->getResult(0).getType()), rows); };
-  auto isReturned = [&](unsigned op) {
-    return llvm::any_of(ops[op]->getUsers(), [&](Operation *user) { return !numberOf.contains(user); });
-  };
-  double bytesMore = 0;
-  llvm::SmallSetVector<unsigned, 8> read;
-  for (unsigned op : groups[group].ops) {
-    if (isReturned(op) || llvm::any_of(readers[op], [&](unsigned reader) { return groupOf[reader] != group; }))
-      bytesMore += bytes(op);
-    for (Value operand : ops[op]->getOperands())
-      if (auto source = producer(operand); source && groupOf[*source] != group)
-        read.insert(*source);
-  }
-  for (unsigned source : read)
-    if (!isReturned(source) && llvm::all_of(readers[source], [&](unsigned reader) {
-          return groupOf[reader] == groupOf[source] || groupOf[reader] == group || isListed[groupOf[reader]];
-        }))
-      bytesMore -= bytes(source);
-  return bytesMore;
-}
-
 std::vector<Group> Merger::take(llvm::DenseMap<Operation *, unsigned> &placeOf) {
   std::vector<unsigned> waitsFor(ops.size());  // of each group: how many groups it reads that are not listed yet
   std::vector<std::set<unsigned>> readersOf(ops.size());
@@ -374,15 +350,38 @@ std::vector<Group> Merger::take(llvm::DenseMap<Operation *, unsigned> &placeOf) 
   for (unsigned group = 0; group < groups.size(); ++group)
     if (!groups[group].ops.empty() && waitsFor[group] == 0)
       ready.push_back(group);
-  std::vector<bool> isListed(ops.size());
+  // What each group writes for others, and the tables of others that it reads.
+  std::vector<double> bytes(ops.size()), written(ops.size());
+  std::vector<llvm::SmallSetVector<unsigned, 8>> read(ops.size());
+  std::vector<unsigned> waiting(ops.size());  // of each op: how many groups still have to read it
+  for (unsigned op = 0; op < ops.size(); ++op) {
+    bytes[op] = tableBytes(mlir::cast<RowsType>(ops[op]->getResult(0).getType()), rows);
+    for (unsigned reader : readers[op])
+      if (groupOf[reader] != groupOf[op] && read[groupOf[reader]].insert(op))
+        ++waiting[op];
+    // What is returned stays to the end.
+    if (llvm::any_of(ops[op]->getUsers(), [&](Operation *user) { return !numberOf.contains(user); }))
+      ++waiting[op];
+    if (waiting[op] > 0)
+      written[groupOf[op]] += bytes[op];
+  }
+  // How many more bytes are live after a group than before it: what it writes, less what no group reads after it.
+  auto growth = [&](unsigned group) {
+    double more = written[group];
+    for (unsigned source : read[group])
+      if (waiting[source] == 1)
+        more -= bytes[source];
+    return more;
+  };
   std::vector<Group> list;
   while (!ready.empty()) {
     // The earliest phase first, then the smallest memory, then program order.
-    auto place = [&](unsigned group) { return std::tuple(phases[group], growth(group, isListed), group); };
+    auto place = [&](unsigned group) { return std::tuple(phases[group], growth(group), group); };
     auto *next = llvm::min_element(ready, [&](unsigned a, unsigned b) { return place(a) < place(b); });
     unsigned number = *next;
     ready.erase(next);
-    isListed[number] = true;
+    for (unsigned source : read[number])
+      --waiting[source];
     Group group;
     group.phase = phases[number];
     group.kinds = groups[number].kinds;

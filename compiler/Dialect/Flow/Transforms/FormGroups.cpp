@@ -2,6 +2,7 @@
 
 #include "compiler/Analysis/Cost.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
+#include "compiler/Dialect/Flow/Transforms/FlowPass.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 
 #include <llvm/ADT/MapVector.h>
