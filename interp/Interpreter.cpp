@@ -749,7 +749,8 @@ private:
 
   //===- Groups --------------------------------------------------------------------------------------------------===//
 
-  /// What a loop has at hand at one time: an outer row of a traversal with all rows below it, or some rows of a flat loop.
+  /// What a loop has at hand at one time: an outer row of a traversal with all rows below it, or some rows of a flat
+  /// loop.
   struct Unit {
     std::map<Domain, Index> rows;
     int64_t place = 0;  // among the units of a flat loop, in the order in which rows are combined
@@ -893,9 +894,7 @@ Status Run::runGroup(flow::GroupOp group) {
   std::map<mlir::Operation *, std::map<int64_t, Partials>> sums;
   for (const Unit &unit : *list) {
     for (mlir::Operation *op : ops) {
-      Status status = flow::isTerminal(op)
-                          ? collect(*op, unit, sums[op][unit.place])
-                          : runUnit(unit, *op);
+      Status status = flow::isTerminal(op) ? collect(*op, unit, sums[op][unit.place]) : runUnit(unit, *op);
       if (!status.isOk())
         return status;
       if (isMissing)
@@ -1010,8 +1009,7 @@ Result<Run::Partial> Run::start(mlir::Operation &op) {
     return partial;
   }
   double first = mlir::isa<flow::FirstIndexOp>(op) ? -1.0 : 0.0;
-  partial.values = {
-      std::vector<double>(mlir::cast<RowsType>(op.getResult(0).getType()).getRowSize(), first)};
+  partial.values = {std::vector<double>(mlir::cast<RowsType>(op.getResult(0).getType()).getRowSize(), first)};
   return partial;
 }
 
@@ -1113,8 +1111,7 @@ Status Run::finish(mlir::Operation &op, Partials &totals, const Index &targets) 
     }
     for (auto [result, row] : llvm::zip_equal(op.getResults(), total.values)) {
       roundTo(mlir::cast<RowsType>(result.getType()).getElementType(), row);
-      std::copy(row.begin(), row.end(),
-                tables[result].values.begin() + target * static_cast<int64_t>(row.size()));
+      std::copy(row.begin(), row.end(), tables[result].values.begin() + target * static_cast<int64_t>(row.size()));
       held[result][target] = true;
     }
   }

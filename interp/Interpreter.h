@@ -22,8 +22,8 @@ struct Table {
 /// How many rows a table of `domain` has.
 int64_t numRows(const Graph &graph, flow::Domain domain);
 
-/// Fails if the graph lacks what `function` relies on, as `flow.relation_ends` says. Ops alone would not show it: an edge
-/// finds the type of its source in any graph, but the type of its relation's sources only if there is one.
+/// Fails if the graph lacks what `function` relies on, as `flow.relation_ends` says. Ops alone would not show it: an
+/// edge finds the type of its source in any graph, but the type of its relation's sources only if there is one.
 Status checkGraph(mlir::func::FuncOp function, const Graph &graph);
 
 /// What a run computes besides a function of its arguments.
@@ -38,8 +38,8 @@ struct RunMode {
 /// type, so that f32 functions show what float32 storage does; sums inside an op are in float64 throughout.
 /// Edges are combined in the order they came in, and pairs in that of their first edges, so that on ties of max and min
 /// the first edge receives the gradient.
-/// Fails if an argument has the wrong size, if the graph lacks what the function uses or relies on, or if a table does not
-/// fit in memory.
+/// Fails if an argument has the wrong size, if the graph lacks what the function uses or relies on, or if a table does
+/// not fit in memory.
 ///
 /// A `flow.group` runs in its own loop order: unit by unit, with no rows available except its inputs and the values of
 /// the unit, and with rows cut at random places and joined. It fails if an op reads anything else.

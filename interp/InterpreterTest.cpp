@@ -516,8 +516,9 @@ TEST(Interpreter, EdgesKeepTheOrderTheyComeIn) {
 
 TEST(Interpreter, OnTiesTheFirstEdgeToComeIsTaken) {
   expectNumbers(compute(kUnsorted, {"edge, f64", "node, f64"}, {{5, 5, 5, 7}, {7, 0, 5}},
-                        "%m = flow.first_match %a, %b via dst : <edge, f64, device>, <node, f64, device> -> "
-                        "<edge, i1, device>\n"
+                        "%w = flow.first_index %a, %b via dst : <edge, f64, device>, <node, f64, device> -> "
+                        "<node, index, device>\n"
+                        "%m = flow.is_row %w[dst] : <node, index, device> -> <edge, i1, device>\n"
                         "%r = flow.cast %m : <edge, i1, device> -> <edge, f64, device>",
                         "edge, f64"),
                 {1, 0, 0, 1});
@@ -525,8 +526,9 @@ TEST(Interpreter, OnTiesTheFirstEdgeToComeIsTaken) {
 
 TEST(Interpreter, OnTiesThePairOfTheFirstEdgeIsTaken) {
   expectNumbers(compute(kUnsorted, {"dst_pair, f64", "node, f64"}, {{5, 7, 5}, {7, 0, 5}},
-                        "%m = flow.first_match %a, %b via node : <dst_pair, f64, device>, <node, f64, device> -> "
-                        "<dst_pair, i1, device>\n"
+                        "%w = flow.first_index %a, %b via node : <dst_pair, f64, device>, <node, f64, device> -> "
+                        "<node, index, device>\n"
+                        "%m = flow.is_row %w[node] : <node, index, device> -> <dst_pair, i1, device>\n"
                         "%r = flow.cast %m : <dst_pair, i1, device> -> <dst_pair, f64, device>",
                         "dst_pair, f64"),
                 {0, 1, 1});

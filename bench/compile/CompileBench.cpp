@@ -1,6 +1,6 @@
 /// Measures how long a model takes to become flow: in this process, where only the compiler is measured, and as the
-/// whole `hector compile` that a user waits for; and how long passes take on models of many layers, with their gradients.
-/// Fails if IR does not verify or a time exceeds its limit.
+/// whole `hector compile` that a user waits for; and how long passes take on models of many layers, with their
+/// gradients. Fails if IR does not verify or a time exceeds its limit.
 ///
 ///   compile-bench --hector PROGRAM MODEL...
 

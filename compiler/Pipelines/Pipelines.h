@@ -47,8 +47,8 @@ struct PipelineResult {
 ///   C, R, C,R        the paper's compaction and reordering
 ///   NAME,NAME        the named passes in their order
 /// With `differentiate`, gradients of all inputs are derived after them, and the same passes run again on the whole.
-/// Functions stay where they are; their bodies and attributes change. Of the plans that `default` tries, only the chosen
-/// one emits remarks.
+/// Functions stay where they are; their bodies and attributes change. Of the plans that `default` tries, only the
+/// chosen one emits remarks.
 PipelineResult runPipeline(mlir::ModuleOp module, const std::string &text, const PipelineOptions &options = {});
 
 }  // namespace hector

@@ -4,11 +4,11 @@
 /// `graph.ntype_ptr` (I64); `names.bytes` (U8) and `names.offsets` (I64, nodes + 1): the nodes' names, UTF-8, one after
 /// the other; `feat.TYPE` (F32, a row for each node of that type) and `x` (F32, a row for each node) where all types
 /// share one width; `label` (I64) and `label.node` (I64, node ids): the labelled nodes; `split.train`, `split.valid`,
-/// `split.test` (I64, node ids); `edge.split` (U8: 0 train, 1 valid, 2 test), one per edge in the order of `graph.src`. If
-/// nodes have several labels each, `label` (F32) has one row per labelled node and one column per class: 1 if the node is
-/// of that class, else 0. All but the first two are optional. Metadata: `hector.format` is "graph/1"; `node_types`,
-/// `edge_types` and `label_names` are JSON arrays; `source` says where the graph came from. If the metadata names types,
-/// there are as many as it names, with edges or without.
+/// `split.test` (I64, node ids); `edge.split` (U8: 0 train, 1 valid, 2 test), one per edge in the order of `graph.src`.
+/// If nodes have several labels each, `label` (F32) has one row per labelled node and one column per class: 1 if the
+/// node is of that class, else 0. All but the first two are optional. Metadata: `hector.format` is "graph/1";
+/// `node_types`, `edge_types` and `label_names` are JSON arrays; `source` says where the graph came from. If the
+/// metadata names types, there are as many as it names, with edges or without.
 #pragma once
 
 #include "runtime/base/Status.h"

@@ -301,7 +301,7 @@ TEST(CheckGraph, TablesOfLabels) {
   EXPECT_EQ(findings(table({2, 1}, {1, 0})),
             Texts{"label has 1 column, but the metadata `label_names` has 2 names; expected as many"});
   EXPECT_EQ(findings(table({1, 2}, {1, 0})),
-            Texts{"label has 1 rows, but label.node has 2; each needs one for every labelled node"});
+            Texts{"label has 1 row, but label.node has 2; each needs one for every labelled node"});
 }
 
 TEST(CheckGraph, ContentsThatAreNotWrittenYet) {

@@ -10,6 +10,7 @@
 #include <llvm/Support/MemoryBuffer.h>
 #include <mlir/IR/Verifier.h>
 #include <mlir/Parser/Parser.h>
+#include <mlir/Pass/PassManager.h>
 
 #include <cstdio>
 
@@ -62,12 +63,13 @@ bool hasGradients(mlir::ModuleOp module) {
 }
 
 /// Passes that `--passes` has no name for, or gives other options.
-constexpr std::string_view kOthers[] = {"differentiate", "eager linear-reorder", "some aggregate-first", "print-keys",
-                                        "print-cost"};
+constexpr std::string_view kOthers[] = {"differentiate", "eager linear-reorder", "some aggregate-first",
+                                        "form-groups",   "print-keys",           "print-cost"};
 
-/// Adds a pass, or a whole plan, by its name.
-std::optional<std::string> addPass(mlir::PassManager &manager, mlir::ModuleOp module, const std::string &name,
-                                   Choices &choices) {
+/// Runs a pass, or a whole plan, by its name.
+PipelineResult runByName(mlir::ModuleOp module, const std::string &name, Choices &choices) {
+  mlir::PassManager manager(module.getContext());
+  manager.enableVerifier(false);
   auto &functions = manager.nest<mlir::func::FuncOp>();
   if (name == "eager linear-reorder") {
     functions.addPass(flow::createLinearReorderPass({.eager = true}));
@@ -76,6 +78,8 @@ std::optional<std::string> addPass(mlir::PassManager &manager, mlir::ModuleOp mo
     int64_t ordinal = choices.below(3);
     (choices.below(2) == 0 ? options.only : options.skip) = ordinal;
     functions.addPass(flow::createAggregateFirstPass(options));
+  } else if (name == "form-groups") {
+    functions.addPass(flow::createFormGroupsPass());
   } else if (name == "print-keys") {
     functions.addPass(flow::createPrintKeysPass());
   } else if (name == "print-cost") {
@@ -83,9 +87,9 @@ std::optional<std::string> addPass(mlir::PassManager &manager, mlir::ModuleOp mo
   } else if (name == "differentiate") {
     functions.addPass(flow::createDifferentiatePass());
   } else {
-    return buildPipeline(manager, module, name, /*differentiate=*/false);
+    return runPipeline(module, name);
   }
-  return std::nullopt;
+  return {.wrong = {}, .hasFailed = mlir::failed(manager.run(module))};
 }
 
 }  // namespace
@@ -135,13 +139,11 @@ std::optional<Failure> Modules::runPass(mlir::ModuleOp module, const std::string
   bool isTaken = isFlow(module);
   bool isSecondOrder = name == "differentiate" && hasGradients(module);
   Errors errors(context);
-  mlir::PassManager manager(&context);
-  manager.enableVerifier(false);
-  if (auto wrong = addPass(manager, module, name, choices))
-    return Failure{"failed", *wrong};
-  bool succeeded = mlir::succeeded(manager.run(module));
+  PipelineResult result = runByName(module, name, choices);
+  if (result.wrong)
+    return Failure{"failed", *result.wrong};
   ++counts.passes;
-  if (!succeeded) {
+  if (result.hasFailed) {
     ++counts.refused;
     if (errors.count() == 0)
       return Failure{"failed", "fails without an error"};
@@ -152,9 +154,7 @@ std::optional<Failure> Modules::runPass(mlir::ModuleOp module, const std::string
   }
   if (errors.count() > 0)
     return Failure{"failed", "reports an error but does not fail: " + errors.text()};
-  // `simplify` takes any function, and plans begin with it: what is no flow may be gone when the next pass looks.
-  bool isOnePass = llvm::is_contained(passNames(), name) || llvm::is_contained(kOthers, name);
-  if (!isTaken && isOnePass && name != "simplify")
+  if (!isTaken)
     return Failure{"failed", "accepts functions that are not flow"};
   if (mlir::failed(mlir::verify(module)))
     return Failure{"invalid", "leaves a module that is not valid: " + errors.text()};

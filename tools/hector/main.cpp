@@ -186,9 +186,10 @@ static int hectorMain(int argc, char **argv) {
   compileApp->add_option("--graph", compile.graphPath, "The graph to compile for, or a case with it (.safetensors)")
       ->type_name("FILE");
   compileApp
-      ->add_option("--emit", compile.emit,
-                   "The form: flow as the model says it, flow-opt after the passes, groups with the loops that compute it, "
-                   "or a summary of what it costs")
+      ->add_option(
+          "--emit", compile.emit,
+          "The form: flow as the model says it, flow-opt after the passes, groups with the loops that compute it, "
+          "or a summary of what it costs")
       ->required()
       ->check(oneOf({"flow", "flow-opt", "groups", "summary"}))
       ->type_name("FORM");

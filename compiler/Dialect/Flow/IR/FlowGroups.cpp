@@ -133,8 +133,8 @@ ParseResult GroupOp::parse(OpAsmParser &parser, OperationState &state) {
 }
 
 void GroupOp::print(OpAsmPrinter &printer) {
-  printer << ' ' << stringifyLoop(getLoop()) << ' ' << stringifyDomain(getDomain()) << ' '
-          << stringifyPhase(getPhase()) << " (";
+  printer << ' ' << stringifyLoop(getLoop()) << ' ' << stringifyDomain(getDomain()) << ' ' << stringifyPhase(getPhase())
+          << " (";
   llvm::interleaveComma(llvm::zip_equal(getBody().getArguments(), getInputs()), printer, [&](auto pair) {
     auto [argument, input] = pair;
     printer << argument << " = " << input;
@@ -174,8 +174,8 @@ static LogicalResult verifyInLoop(GroupOp group, Operation *op) {
     return op->emitOpError() << "cannot be part of a loop `" << stringifyLoop(loop) << "`";
   Domain walked = walkedDomain(op);
   if (!hasLevel(loop, group.getDomain(), walked))  // (C3)
-    return op->emitOpError() << "walks " << stringifyDomain(walked) << ", which a loop `" << stringifyLoop(loop) << "` over "
-                             << stringifyDomain(group.getDomain()) << " does not";
+    return op->emitOpError() << "walks " << stringifyDomain(walked) << ", which a loop `" << stringifyLoop(loop)
+                             << "` over " << stringifyDomain(group.getDomain()) << " does not";
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     Operation *source = operand.getDefiningOp();
     if (!source || isa<ConstantOp>(source))
@@ -271,13 +271,17 @@ LogicalResult FoldOp::verifyRegions() {
   for (Type input : getInputs().getTypes())
     stepped.push_back(cast<RowsType>(input).withDomain(to));
   joined.append(accumulators.begin(), accumulators.end());
-  if (failed(verifySameTypes(*this, TypeRange(), getInit().getArgumentTypes(), "values before `init`", "arguments of it")) ||
-      failed(verifySameTypes(*this, stepped, getStep().getArgumentTypes(), "accumulators and inputs", "arguments of `step`")) ||
-      failed(verifySameTypes(*this, joined, getJoin().getArgumentTypes(), "accumulators twice", "arguments of `join`")) ||
+  if (failed(verifySameTypes(*this, TypeRange(), getInit().getArgumentTypes(), "values before `init`",
+                             "arguments of it")) ||
+      failed(verifySameTypes(*this, stepped, getStep().getArgumentTypes(), "accumulators and inputs",
+                             "arguments of `step`")) ||
+      failed(
+          verifySameTypes(*this, joined, getJoin().getArgumentTypes(), "accumulators twice", "arguments of `join`")) ||
       failed(verifySameTypes(*this, accumulators, yielded(getStep()), "accumulators", "results of `step`")) ||
       failed(verifySameTypes(*this, accumulators, yielded(getJoin()), "accumulators", "results of `join`")))  // (C2)
     return failure();
-  if (failed(verifySameTypes(*this, accumulators, getFinish().getArgumentTypes(), "accumulators", "arguments of `finish`")) ||
+  if (failed(verifySameTypes(*this, accumulators, getFinish().getArgumentTypes(), "accumulators",
+                             "arguments of `finish`")) ||
       failed(verifySameTypes(*this, getResultTypes(), yielded(getFinish()), "results", "results of `finish`")))  // (C3)
     return failure();
   return success();

@@ -167,7 +167,7 @@ LogicalResult hector::flow::detail::verifyDense(Operation *op) {
 static LogicalResult verifyFloats(DenseOp op) {
   RowsType result = op.getResultRows();
   if (!result.isFloat())
-    return op->emitOpError() << "computes with numbers, but its result holds " << result.getElementType();
+    return op->emitOpError() << "computes with numbers, but its result holds " << (result.isBool() ? "i1" : "index");
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
     if (op.getOperandRows(i).getElementType() != result.getElementType())
       return op->emitOpError() << "has a result of " << result.getElementType() << ", but operand " << i << " of "
@@ -504,7 +504,7 @@ LogicalResult ReduceOp::verify() {
   if (failed(verifyMovement(*this, getVia(), getRows().getType(), getResult().getType())))
     return failure();
   if (!getResult().getType().isFloat())  // (C2)
-    return emitOpError() << "combines numbers, but is given " << getResult().getType().getElementType();
+    return emitOpError() << "combines numbers, but is given " << (getResult().getType().isBool() ? "i1" : "index");
   if (!getInit())
     return success();
   if (getInit().getType() != getResult().getType())  // (C2)
@@ -556,7 +556,7 @@ LogicalResult FirstIndexOp::verify() {
   if (failed(verifyMovement(*this, getVia(), getRows().getType(), getReduced().getType())))
     return failure();
   if (!getRows().getType().isFloat())  // (C2)
-    return emitOpError() << "looks for numbers, but is given " << getRows().getType().getElementType();
+    return emitOpError() << "looks for numbers, but is given " << (getRows().getType().isBool() ? "i1" : "index");
   if (getInit() && getInit().getType() != getReduced().getType())  // (C2)
     return emitOpError() << "starts from " << getInit().getType() << ", but was reduced to " << getReduced().getType();
   RowsType expected = getReduced().getType().withElementType(IndexType::get(getContext()));
@@ -568,8 +568,7 @@ LogicalResult FirstIndexOp::verify() {
 LogicalResult IsRowOp::verify() {
   if (!getInput().getType().getElementType().isIndex() || !getResult().getType().isBool())  // (C1)
     return emitOpError() << "compares the numbers of rows and gives i1, but has operand and result of "
-                         << getInput().getType().getElementType() << " and "
-                         << getResult().getType().getElementType();
+                         << getInput().getType().getElementType() << " and " << getResult().getType().getElementType();
   return verifyShape(cast<DenseOp>(getOperation()), getInput().getType().getShape());  // (C1)
 }
 

@@ -15,9 +15,9 @@ namespace hector::flow {
 namespace {
 
 /// Ops whose result is flat wherever it has a slope, or that read nothing: their gradient is 0 without a rule.
-const std::set<std::string> kFlat = {"and",    "constant", "equal",      "first_index", "floor", "floor_div",
-                                     "is_row", "less",     "less_equal", "not",         "or",    "row_first_match",
-                                     "sign"};
+const std::set<std::string> kFlat = {"and",       "constant",        "equal", "first_index", "floor",
+                                     "floor_div", "is_row",          "less",  "less_equal",  "not",
+                                     "or",        "row_first_match", "sign"};
 /// Ops of functions whose groups are formed, which happens after gradients are derived.
 const std::set<std::string> kGrouped = {"fold", "group", "sweep", "yield"};
 

@@ -28,8 +28,8 @@ Domain domainOf(Value value) {
 /// The sweeps of one traversal: which op is in which, and what crosses from one to another.
 ///
 /// In the softmax of an edge, `%t` is complete when sweep 0 ends, so the subtraction, which reads it from below, is in
-/// sweep 1, and so is the sum over it. A division at the node may still read that sum in sweep 1; one at the edges waits
-/// for sweep 2, where `%e` is needed again: it is rebuilt there from `%a` and `%t`, or carried over.
+/// sweep 1, and so is the sum over it. A division at the node may still read that sum in sweep 1; one at the edges
+/// waits for sweep 2, where `%e` is needed again: it is rebuilt there from `%a` and `%t`, or carried over.
 class Sweeps {
 public:
   Sweeps(const Group &group, Loop loop, const Groups &groups, unsigned index, const Machine &machine);
@@ -128,8 +128,8 @@ double Sweeps::rebuildBytes(Value value) {
     auto type = mlir::cast<RowsType>(operand.getType());
     if (!isInside(operand))
       // The row of an outer level is at hand, and one number for all is a constant.
-      bytes += isOuterLevel(readMap(op, static_cast<unsigned>(i))) || type.getDomain() == Domain::One ? 0.0
-                                                                                                     : rowBytes(type);
+      bytes +=
+          isOuterLevel(readMap(op, static_cast<unsigned>(i))) || type.getDomain() == Domain::One ? 0.0 : rowBytes(type);
     else if (domainOf(operand) == finest)
       bytes += isRebuilt(operand) ? rebuildBytes(operand) : rowBytes(type);
   }

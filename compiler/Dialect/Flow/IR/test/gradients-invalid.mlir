@@ -49,7 +49,7 @@ func.func @first_index_c1(%a: !flow.rows<edge, f32, device>) {
 // -----
 
 func.func @first_index_c2(%a: !flow.rows<edge, i1, device>, %t: !flow.rows<node, i1, device>) {
-  // expected-error @below {{looks for numbers, but is given 'i1'}}
+  // expected-error @below {{looks for numbers, but is given i1}}
   %m = flow.first_index %a, %t via dst : <edge, i1, device>, <node, i1, device> -> <node, index, device>
   return
 }

@@ -36,14 +36,14 @@ func.func @c1_overflow(%a: !flow.rows<node, 9223372036854775807x9223372036854775
 
 // -----
 
-// expected-error @+1 {{rows hold f64, f32, f16, bf16 or i1, but are given 'i32'}}
+// expected-error @+1 {{rows hold f64, f32, f16, bf16, i1 or index, but are given 'i32'}}
 func.func @c2_i32(%a: !flow.rows<node, 4xi32, device>) {
   return
 }
 
 // -----
 
-// expected-error @+1 {{rows hold f64, f32, f16, bf16 or i1, but are given 'index'}}
+// expected-error @+1 {{rows hold f64, f32, f16, bf16, i1 or index, but are given 'index'}}
 func.func @c2_index(%a: !flow.rows<node, index, device>) {
   return
 }

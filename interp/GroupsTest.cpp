@@ -1,0 +1,117 @@
+/// Groups run in their own loop order, with rows cut at random places.
+
+#include "interp/FlowText.h"
+
+#include <set>
+
+namespace hector {
+namespace {
+
+using Numbers = std::vector<double>;
+
+/// Nine edges go to node 1 in two types, one to node 0, none to nodes 2 and 3.
+const GraphText kGraph{
+    {0, 1, 2, 3, 0, 1, 2, 3, 0, 1}, {1, 1, 1, 1, 1, 0, 1, 1, 1, 1}, {0, 0, 0, 0, 0, 0, 1, 1, 1, 1}, {0, 4}, 2};
+constexpr uint64_t kSeeds = 40;
+
+/// A function of edges %a that yields the table %s of `type` from one sweep by destination, which holds `body`.
+std::string bySweep(const std::string &body, const std::string &type) {
+  const std::string rows = "!flow.rows<" + type + ", device>";
+  return "func.func @f(%x: !flow.rows<edge, f64, device>) -> " + rows +
+         " {\n%r = flow.group by_dst edge forward (%a = %x) : (!flow.rows<edge, f64, device>) -> " + rows +
+         " {\n%o = flow.sweep -> " + rows + " {\n" + body + "\nflow.yield %s : " + rows +
+         "\n}\nflow.yield %o : " + rows + "\n}\nreturn %r : " + rows + "\n}";
+}
+
+/// The results of a function for each of many ways to cut.
+std::set<Numbers> runAll(const std::string &text, const Numbers &edges) {
+  FlowText flow(text);
+  EXPECT_TRUE(flow.isRead()) << text;
+  std::set<Numbers> all;
+  for (uint64_t seed = 0; flow.isRead() && seed < kSeeds; ++seed) {
+    auto results = flow.run(kGraph.make(), {edges}, RunMode{.cuts = seed});
+    EXPECT_TRUE(results.isOk()) << results.status().message();
+    if (results)
+      all.insert((*results)[0].values);
+  }
+  return all;
+}
+
+const Numbers kEdges = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3};
+const std::string kToNode = " : <edge, f64, device> -> <node, f64, device>";
+
+TEST(Groups, SumsDoNotDependOnCuts) {
+  EXPECT_EQ(runAll(bySweep("%s = flow.reduce sum %a via dst" + kToNode, "node, f64"), kEdges),
+            (std::set<Numbers>{{9, 30, 0, 0}}));
+}
+
+TEST(Groups, MeansCountAllParts) {
+  EXPECT_EQ(runAll(bySweep("%s = flow.reduce mean %a via dst" + kToNode, "node, f64"), {3, 1, 4, 1, 5, 9, 2, 6, 2, 3}),
+            (std::set<Numbers>{{9, 3, 0, 0}}));
+}
+
+TEST(Groups, MinimaOfEmptyRowsAreZero) {
+  EXPECT_EQ(runAll(bySweep("%s = flow.reduce min %a via dst" + kToNode, "node, f64"), kEdges),
+            (std::set<Numbers>{{9, 1, 0, 0}}));
+}
+
+TEST(Groups, ThePairsOfANodeAreCompleteInTheSameSweep) {
+  EXPECT_EQ(runAll(bySweep("%p = flow.reduce max %a via dst_pair : <edge, f64, device> -> <dst_pair, f64, device>\n"
+                           "%s = flow.reduce sum %p via node : <dst_pair, f64, device> -> <node, f64, device>",
+                           "node, f64"),
+                   kEdges),
+            (std::set<Numbers>{{9, 11, 0, 0}}));
+}
+
+/// A fold over edges with one accumulator: `step` and `join` define %n from %acc and %v, or from %acc and %b.
+std::string fold(const std::string &step, const std::string &join) {
+  const std::string row = "!flow.rows<node, f64, device>",
+                    two = " : <node, f64, device>, <node, f64, device> -> <node, f64, device>";
+  return bySweep("%s = flow.fold %a via dst : (!flow.rows<edge, f64, device>) -> " + row +
+                     " init {\n%c = flow.constant 0.0 : <one, f64, device>\n"
+                     "%z = flow.expand %c[one] : <one, f64, device> -> <node, f64, device>\nflow.yield %z : " +
+                     row + "\n} step {\n^bb0(%acc: " + row + ", %v: " + row + "):\n%n = " + step + two +
+                     "\nflow.yield %n : " + row + "\n} join {\n^bb0(%acc: " + row + ", %b: " + row +
+                     "):\n%n = " + join + two + "\nflow.yield %n : " + row + "\n} finish {\n^bb0(%acc: " + row +
+                     "):\nflow.yield %acc : " + row + "\n}",
+                 "node, f64");
+}
+
+TEST(Groups, FoldsJoinTheirParts) {
+  EXPECT_EQ(runAll(fold("flow.add %acc, %v", "flow.add %acc, %b"), kEdges), (std::set<Numbers>{{9, 30, 0, 0}}));
+}
+
+// If this finds one result only, rows are not cut, and no other test of cuts can fail.
+TEST(Groups, AJoinThatLosesAPartIsSeen) {
+  EXPECT_GT(runAll(fold("flow.add %acc, %v", "flow.max %acc, %b"), kEdges).size(), 1u);
+}
+
+TEST(Groups, TheFirstOfEqualRowsIsFoundAcrossCuts) {
+  const std::string text =
+      "func.func @f(%x: !flow.rows<edge, f64, device>) -> !flow.rows<edge, f64, device> {\n"
+      "%r = flow.group by_dst edge forward (%a = %x) : (!flow.rows<edge, f64, device>) -> !flow.rows<edge, f64, "
+      "device> "
+      "{\n%t = flow.sweep -> !flow.rows<node, f64, device> {\n%0 = flow.reduce max %a via dst" +
+      kToNode +
+      "\nflow.yield %0 : !flow.rows<node, f64, device>\n}\n%w = flow.sweep -> !flow.rows<node, index, device> {\n"
+      "%0 = flow.first_index %a, %t via dst : <edge, f64, device>, <node, f64, device> -> <node, index, device>\n"
+      "flow.yield %0 : !flow.rows<node, index, device>\n}\n%o = flow.sweep -> !flow.rows<edge, f64, device> {\n"
+      "%0 = flow.is_row %w[dst] : <node, index, device> -> <edge, i1, device>\n"
+      "%1 = flow.cast %0 : <edge, i1, device> -> <edge, f64, device>\n"
+      "flow.yield %1 : !flow.rows<edge, f64, device>\n}\nflow.yield %o : !flow.rows<edge, f64, device>\n}\n"
+      "return %r : !flow.rows<edge, f64, device>\n}";
+  EXPECT_EQ(runAll(text, {3, 6, 4, 6, 5, 9, 2, 6, 5, 6}), (std::set<Numbers>{{0, 1, 0, 0, 0, 1, 0, 0, 0, 0}}));
+}
+
+TEST(Groups, FlatLoopsSumTheirPieces) {
+  const std::string text =
+      "func.func @f(%x: !flow.rows<edge, f64, device>) -> !flow.rows<etype, f64, device> {\n"
+      "%r = flow.group flat edge forward (%a = %x) : (!flow.rows<edge, f64, device>) -> !flow.rows<etype, f64, device> "
+      "{\n%0 = flow.neg %a : <edge, f64, device> -> <edge, f64, device>\n"
+      "%1 = flow.reduce sum %0 via etype : <edge, f64, device> -> <etype, f64, device>\n"
+      "flow.yield %1 : !flow.rows<etype, f64, device>\n}\nreturn %r : !flow.rows<etype, f64, device>\n}";
+  EXPECT_EQ(runAll(text, kEdges), (std::set<Numbers>{{-23, -16}}));
+}
+
+}  // namespace
+}  // namespace hector
