@@ -43,8 +43,8 @@ func.func @c2_i32(%a: !flow.rows<node, 4xi32, device>) {
 
 // -----
 
-// expected-error @+1 {{rows hold f64, f32, f16, bf16, i1 or index, but are given 'index'}}
-func.func @c2_index(%a: !flow.rows<node, index, device>) {
+// expected-error @+1 {{rows hold f64, f32, f16, bf16, i1 or index, but are given 'complex<f32>'}}
+func.func @c2_complex(%a: !flow.rows<node, complex<f32>, device>) {
   return
 }
 
