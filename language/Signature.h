@@ -13,7 +13,7 @@
 
 namespace hector::language {
 
-/// Where an input lives: one row a node, an edge, an edge type, a node type, or one for all.
+/// Where an input lives: one row per node, edge, edge type or node type, or one for all.
 enum class Home : uint8_t { Node, Edge, EdgeType, NodeType, Shared };
 std::string_view spelling(Home home);
 

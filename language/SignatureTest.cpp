@@ -19,7 +19,7 @@ struct Declared {
     signature = readSignature(module, *source, entry, diagnostics);
   }
 
-  /// Errors as "line:column message; help", one a line.
+  /// Errors as "line:column message; help", one per line.
   std::string errors() const {
     std::string text;
     for (const Diagnostic &diagnostic : diagnostics.all()) {

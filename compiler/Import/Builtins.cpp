@@ -419,7 +419,7 @@ Item Importer::reduceRow(ReduceKind kind, const Item &item, const CallExpr &call
   Rows rows = *input;
   int64_t rank = rows.type().getRank();
   if (rank == 0)
-    return fail(call.place, "there is nothing to combine in one number a row",
+    return fail(call.place, "there is nothing to combine in one number per row",
                 "to combine rows, write " + std::string(call.callee->place.text()) + "(… for e in n.incoming_edges())");
   bool keep = false;
   if ((*values)[2]) {
@@ -774,7 +774,8 @@ Item Importer::callConcat(const CallExpr &call) {
     return fail(call.place, "`concat` needs rows to put side by side");
   llvm::SmallVector<int64_t> shape(operands[0].rows.type().getShape());
   if (shape.empty())
-    return fail(operands[0].place, "one number a row has no axis to put others beside", "write `reshape(x, 1)` first");
+    return fail(operands[0].place, "one number per row has no axis to put others beside",
+                "write `reshape(x, 1)` first");
   auto axis = readAxis(axisExpr, shape.size(), shape.size() - 1);
   if (!axis)
     return Poison{};
@@ -804,7 +805,7 @@ Item Importer::callSplit(const CallExpr &call) {
     return Poison{};
   llvm::ArrayRef<int64_t> shape = rows->type().getShape();
   if (shape.empty())
-    return fail(call.place, "one number a row cannot be split");
+    return fail(call.place, "one number per row cannot be split");
   auto axis = readAxis((*values)[2], shape.size(), shape.size() - 1);
   if (!axis)
     return Poison{};

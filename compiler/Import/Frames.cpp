@@ -490,7 +490,7 @@ Item Importer::grow(const Slot &slot, Domain domain, ReduceKind kind, bool negat
     llvm::StringRef op = negate ? flow::SubOp::getOperationName() : flow::AddOp::getOperationName();
     return Rows{createDense(op, place, {start, {sum, Map::Self}}, resultType, {}), kNoFrame, Map::Self};
   }
-  if (resultType != type) {  // one number a row, say, that is to be compared with each of several
+  if (resultType != type) {  // one number per row, say, that is to be compared with each of several
     auto wide = mlir::cast<flow::RowsType>(fine.getType()).withShape(*shape);
     fine = createDense(flow::ExpandOp::getOperationName(), place, {{fine, Map::Self}}, wide, {});
     type = resultType;

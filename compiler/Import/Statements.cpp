@@ -102,9 +102,9 @@ std::string Importer::describe(const Item &item) const {
     }
     std::string operator()(const Rows &rows) {
       if (rows.type().isBool())
-        return rows.type().getRank() == 0 ? "a truth value a row"
+        return rows.type().getRank() == 0 ? "a truth value per row"
                                           : "truth values of " + formatRowShape(rows.type().getShape());
-      return rows.type().getRank() == 0 ? "one number a row" : "rows of " + formatRowShape(rows.type().getShape());
+      return rows.type().getRank() == 0 ? "one number per row" : "rows of " + formatRowShape(rows.type().getShape());
     }
     std::string operator()(const Input &input) { return "input `" + input.decl->name + "`"; }
     std::string operator()(const Tuple &) { return "a list of values"; }

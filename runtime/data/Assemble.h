@@ -27,14 +27,14 @@ struct Label {
 /// What importers gather. Node numbers are theirs; `assemble` gives the final ones.
 struct RawGraph {
   std::vector<std::string> nodeTypes;
-  std::vector<uint32_t> typeOfNode;  // one a node; empty: `countOfType` says how many of each type, in order
+  std::vector<uint32_t> typeOfNode;  // one per node; empty: `countOfType` says how many of each type, in order
   std::vector<int64_t> countOfType;
   std::vector<EdgeType> edgeTypes;
   std::vector<uint32_t> src, dst, type;                   // one an edge
   std::vector<uint8_t> edgeSplit;                         // empty, or one an edge: 0 train, 1 valid, 2 test
   std::function<std::string_view(uint32_t node)> nameOf;  // null: nodes have no names
-  std::vector<TypeFeatures> features;                     // empty, or one a node type (width 0: none)
-  std::vector<Label> labels;                              // one a node, unless `multiLabel`
+  std::vector<TypeFeatures> features;                     // empty, or one per node type (width 0: none)
+  std::vector<Label> labels;                              // one per node, unless `multiLabel`
   bool multiLabel = false;                                // a node may have several, together and in one split
   std::vector<std::string> labelNames;
   std::string source;

@@ -246,15 +246,15 @@ TEST(LabelsError, UnknownNode) {
 
 TEST(LabelsError, DuplicateLabel) {
   EXPECT_EQ(labelsOf({{"a.csv", "node,label\nn1,x\nn1,x\n"}}),
-            "a.csv:3: `n1` has a label already, in line 2; expected one label a node");
+            "a.csv:3: `n1` has a label already, in line 2; expected one label per node");
 }
 
 TEST(LabelsError, FilesThatDisagree) {
   EXPECT_EQ(labelsOf({{"a.csv", "node,label\nn1,x\n"}, {"b.csv", "node,label\nn2,x\nn1,y\n"}}),
-            "b.csv:3: the node has the label `y`, but a.csv:2 says `x`; expected one label a node");
+            "b.csv:3: the node has the label `y`, but a.csv:2 says `x`; expected one label per node");
   EXPECT_EQ(
       labelsOf({{"a.csv", "node,label\nn1,x\n", Split::Train}, {"b.csv", "node,label\nn1,x\n", Split::Test}}),
-      "b.csv:2: the node is in the test split, but a.csv:2 puts it in the train split; expected one split a node");
+      "b.csv:2: the node is in the test split, but a.csv:2 puts it in the train split; expected one split per node");
 }
 
 TEST(LabelsError, ColumnsThatAreNotClear) {

@@ -164,12 +164,12 @@ Result<int64_t> readLabels(const std::vector<LabelFile> &files, const LabelOptio
       if (!isNew)
         return Status::invalid(place(input.file, line) + ": " + inTicks(fields[columns->node]) +
                                " has a label already, in line " + std::to_string(it->second) +
-                               "; expected one label a node");
+                               "; expected one label per node");
       rows.push_back({node, labelText(fields[columns->label]), input.split, &input.file, line, rows.size()});
     }
   }
 
-  // One row a node: files agree about the label, and one of them at most gives the split.
+  // One row per node: files agree about the label, and one of them at most gives the split.
   std::sort(rows.begin(), rows.end(),
             [](const Row &a, const Row &b) { return std::pair(a.node, a.order) < std::pair(b.node, b.order); });
   std::map<std::string, int64_t> classes;
@@ -202,13 +202,13 @@ Result<int64_t> readLabels(const std::vector<LabelFile> &files, const LabelOptio
       if (rows[j].label != rows[i].label)
         return Status::invalid(place(*rows[j].file, rows[j].line) + ": the node has the label " +
                                inTicks(rows[j].label) + ", but " + place(*rows[i].file, rows[i].line) + " says " +
-                               inTicks(rows[i].label) + "; expected one label a node");
+                               inTicks(rows[i].label) + "; expected one label per node");
       if (rows[j].split == Split::None)
         continue;
       if (label.split != Split::None && label.split != rows[j].split)
         return Status::invalid(place(*rows[j].file, rows[j].line) + ": the node is in the " + nameOf(rows[j].split) +
                                " split, but " + place(*withSplit->file, withSplit->line) + " puts it in the " +
-                               nameOf(label.split) + " split; expected one split a node");
+                               nameOf(label.split) + " split; expected one split per node");
       label.split = rows[j].split;
       withSplit = &rows[j];
     }

@@ -74,7 +74,7 @@ template <class Id> void expectPairs(const Ids &nodes, const Ids &etypePtr) {
   EXPECT_EQ(values(pairs.relationPtr), relationPtr);
 }
 
-/// Pointers that cut `count` rows into a large, an empty, a tiny and several middling parts.
+/// Pointers that cut `count` rows into a large, an empty, a tiny and several mid-sized parts.
 Ids unevenPtr(int64_t count) {
   return {0, count * 7 / 10, count * 7 / 10, count * 7 / 10 + 3, count * 8 / 10, count * 9 / 10, count, count};
 }

@@ -110,7 +110,7 @@ std::optional<Failure> Judge::judge(const Program &program, uint64_t seed, bool 
                            /*fold=*/false);
   if (!plain)
     return Failure{"failed", "the model compiles with folds only"};
-  // Half of the programs are compiled for their own graph, half for a middling one: passes choose otherwise.
+  // Half of the programs are compiled for their own graph, half for the default one: passes choose otherwise.
   if (mix(seed) & 2)
     attachGraph(*module, bound->graph);
 

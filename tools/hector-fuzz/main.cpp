@@ -135,7 +135,7 @@ public:
   bool isUp(int failures) const { return elapsed() >= seconds || isInterrupted || failures >= 5; }
   void show(uint64_t done, uint64_t total, const char *what) const {
     if (isTerminal && done % 50 == 0)
-      std::fprintf(stderr, "\r%llu of %llu %s, %.0f a second ", static_cast<unsigned long long>(done),
+      std::fprintf(stderr, "\r%llu of %llu %s, %.0f per second ", static_cast<unsigned long long>(done),
                    static_cast<unsigned long long>(total), what, static_cast<double>(done) / (elapsed() + 1e-9));
   }
   const char *lineStart() const { return isTerminal ? "\r" : ""; }

@@ -41,7 +41,7 @@ struct CompileOptions {
   bool grad = false;
   std::string gradInputs;   // those whose gradients are wanted, separated by commas; empty: all
   std::string passes;       // empty: `none` for flow, `default` for the others
-  std::string cache;        // bytes, such as 32M; empty: a middling cache
+  std::string cache;        // bytes, such as 32M; empty: the default
   bool remarks = false;     // what passes have to say, to standard error
   bool perOp = false;       // a summary lists every op
   bool dumpPasses = false;  // IR after each pass that changed it, to standard error

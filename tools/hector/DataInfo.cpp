@@ -152,7 +152,7 @@ size_t characters(const std::string &text) {
 }
 
 std::string shortened(const std::string &text, size_t limit) {
-  std::vector<std::string> parts;  // one a character
+  std::vector<std::string> parts;  // one per character
   for (char byte : text) {
     if (startsCharacter(byte) || parts.empty())
       parts.emplace_back();

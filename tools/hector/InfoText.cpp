@@ -127,11 +127,11 @@ void degreeBars(Page &page, const char *title, const DegreeSummary &degrees) {
   page.bars(rows);
 }
 
-/// "12.5 MiB  (2.1 bytes an edge)".
+/// "12.5 MiB  (2.1 bytes per edge)".
 std::string memoryFigures(int64_t bytes, int64_t edges) {
   char text[32];
   std::snprintf(text, sizeof(text), "%5.1f", edges ? static_cast<double>(bytes) / static_cast<double>(edges) : 0.0);
-  return formatBytes(bytes) + "  " + text + " an edge";
+  return formatBytes(bytes) + "  " + text + " per edge";
 }
 
 }  // namespace

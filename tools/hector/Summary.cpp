@@ -112,7 +112,7 @@ std::string formatGraph(const RowCounts &rows) {
                         withCommas(graph.getRelations(), "type", "types") + ", " +
                         withCommas(graph.getSrcPairs(), "source pair", "source pairs") + ", " +
                         withCommas(graph.getDstPairs(), "destination pair", "destination pairs");
-  return rows.isGiven() ? numbers : "none given: a middling one of " + numbers + " is assumed";
+  return rows.isGiven() ? numbers : "none given: a default one of " + numbers + " is assumed";
 }
 
 }  // namespace
