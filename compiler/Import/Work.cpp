@@ -31,10 +31,20 @@ static void addAssigned(const Block &block, std::set<std::string> &names) {
   }
 }
 
+/// Whether a block may return before its end.
+static bool mayReturn(const Block &block) {
+  return std::any_of(block.begin(), block.end(), [](const StmtPtr &statement) {
+    const auto *choice = as<IfStmt>(statement);
+    const auto *loop = as<ForStmt>(statement);
+    return statement->kind == StmtKind::Return || (loop && mayReturn(loop->body)) ||
+           (choice && (mayReturn(choice->then) || mayReturn(choice->otherwise)));
+  });
+}
+
 int64_t LeastWork::of(const Block &body, int64_t rounds, int64_t limit) {
   changed.clear();
   addAssigned(body, changed);
-  double work = static_cast<double>(rounds) * block(body);
+  double work = (mayReturn(body) ? 1.0 : static_cast<double>(rounds)) * block(body);
   return work > static_cast<double>(limit) ? limit + 1 : static_cast<int64_t>(work);
 }
 
@@ -45,19 +55,13 @@ std::optional<int64_t> LeastWork::integer(const Expr &expr) const {
   return name && depth == 0 && !changed.count(name->name) ? lookUp(name->name) : std::nullopt;
 }
 
-/// Whether a block may return before its end.
-static bool mayReturn(const Block &block) {
-  return std::any_of(block.begin(), block.end(), [](const StmtPtr &statement) {
-    const auto *choice = as<IfStmt>(statement);
-    return statement->kind == StmtKind::Return || (choice && (mayReturn(choice->then) || mayReturn(choice->otherwise)));
-  });
-}
-
 double LeastWork::block(const Block &block) {
   double work = 0;
   for (const StmtPtr &one : block) {
     work += statement(*one);
-    if (const auto *choice = as<IfStmt>(one); choice && (mayReturn(choice->then) || mayReturn(choice->otherwise)))
+    const auto *choice = as<IfStmt>(one);
+    const auto *loop = as<ForStmt>(one);
+    if ((loop && mayReturn(loop->body)) || (choice && (mayReturn(choice->then) || mayReturn(choice->otherwise))))
       break;
   }
   return work;
@@ -73,7 +77,7 @@ double LeastWork::statement(const Stmt &statement) {
   if (const auto *choice = as<IfStmt>(statement))
     return expression(*choice->condition) + std::min(block(choice->then), block(choice->otherwise));
   if (const auto *forEach = as<ForStmt>(statement))
-    return loop(*forEach->iterator, block(forEach->body));
+    return mayReturn(forEach->body) ? 0 : loop(*forEach->iterator, block(forEach->body));
   double work = 0;
   if (const auto *given = as<ReturnStmt>(statement))
     for (const ExprPtr &value : given->values)

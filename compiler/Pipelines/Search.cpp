@@ -79,11 +79,10 @@ bool Search::run(Trial &trial, const Step &step) {
       trial.said.push_back({std::make_shared<mlir::Diagnostic>(std::move(diagnostic)), {}});
     return mlir::success();
   });
-  if (!runner.run(*trial.copy, step))
-    return false;
+  bool isFine = runner.run(*trial.copy, step);
   if (std::string dump = runner.takeDumps(); !dump.empty())
     trial.said.push_back({nullptr, std::move(dump)});
-  return true;
+  return isFine;
 }
 
 Search::Trial Search::copyOf(const Trial &trial) {
@@ -197,8 +196,10 @@ bool Search::run(llvm::ArrayRef<Plan> plans, llvm::function_ref<Plan(const Plan 
     size_t numOps = functionOf(*candidate.trial.copy).getBody().front().getOperations().size();
     if ((numOps > kLarge && candidate.cost.price() > kFar * least) || candidate.plan.end.empty())
       continue;
-    for (const Step &step : candidate.plan.end)
-      run(candidate.trial, step);
+    if (!llvm::all_of(candidate.plan.end, [&](const Step &step) { return run(candidate.trial, step); })) {
+      repeat(candidate.trial.said);
+      return false;
+    }
     candidate.cost = flow::estimate(functionOf(*candidate.trial.copy));
   }
   const Candidate *taken = &best();

@@ -116,7 +116,7 @@ IdArray orderByType(const IdArray &types, int64_t numRelations) {
       return std::move(groupByNode(ids, numRelations).edges);
     BigVector<Id> order(ids.size());
     std::iota(order.begin(), order.end(), Id{0});
-    std::stable_sort(order.begin(), order.end(), [&](Id a, Id b) { return ids[a] < ids[b]; });
+    std::sort(order.begin(), order.end(), [&](Id a, Id b) { return ids[a] != ids[b] ? ids[a] < ids[b] : a < b; });
     return IdArray(std::move(order));
   });
 }

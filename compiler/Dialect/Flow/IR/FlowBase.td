@@ -69,6 +69,8 @@ def Flow_Dialect : Dialect {
     - (A4) `flow.name` is a string on an argument or result: its name in models and files.
     - (A5) `flow.again` is an i64 on an op that recomputes a value where it is read. Equal ops with different numbers stay
       apart.
+    - (A6) `flow.gradients` is a list of strings on a function: the inputs that get gradients.
+    - (A7) `flow.relation_ends` is a list of `#flow.map<src_ntype>` and `#flow.map<dst_ntype>` on a function.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;

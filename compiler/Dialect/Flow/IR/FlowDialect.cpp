@@ -88,6 +88,27 @@ LogicalResult FlowDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return op->emitOpError() << "has `flow.forward_results` = " << attribute.getValue()
                              << ", but it is an i64 from 0 to the number of results, " << numResults;
   }
+  if (name == "flow.gradients") {  // (A6)
+    if (failed(verifyOnFunction(op, attribute)))
+      return failure();
+    auto names = dyn_cast<ArrayAttr>(attribute.getValue());
+    if (names && llvm::all_of(names, llvm::IsaPred<StringAttr>))
+      return success();
+    return op->emitOpError() << "has `flow.gradients` = " << attribute.getValue()
+                             << ", but it is a list of strings, the names of inputs";
+  }
+  if (name == "flow.relation_ends") {  // (A7)
+    if (failed(verifyOnFunction(op, attribute)))
+      return failure();
+    auto ends = dyn_cast<ArrayAttr>(attribute.getValue());
+    if (ends && llvm::all_of(ends, [](Attribute end) {
+          auto map = dyn_cast<MapAttr>(end);
+          return map && (map.getValue() == Map::SrcNodeType || map.getValue() == Map::DstNodeType);
+        }))
+      return success();
+    return op->emitOpError() << "has `flow.relation_ends` = " << attribute.getValue()
+                             << ", but it is a list of #flow.map<src_ntype> and #flow.map<dst_ntype>";
+  }
   if (name == "flow.name")  // (A4)
     return op->emitOpError("has `flow.name`, which belongs on an argument or result of a function");
   if (name == "flow.again") {  // (A5)

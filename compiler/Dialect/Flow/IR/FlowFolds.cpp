@@ -255,11 +255,24 @@ struct ReadThroughSpread : OpInterfaceRewritePattern<DenseOp> {
   }
 };
 
-/// Whether a table is one row made from constants alone.
-static bool isConstantRow(Value table) {
-  auto op = table.getDefiningOp<DenseOp>();
-  return table.getDefiningOp<ConstantOp>() ||
-         (op && op.getResultRows().getDomain() == Domain::One && llvm::all_of(op->getOperands(), isConstantRow));
+/// Whether tables are all single rows made from constants alone.
+static bool areConstantRows(ValueRange tables) {
+  SmallVector<Value> open(tables);
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (!op || (!isa<ConstantOp>(op) && (!isa<DenseOp>(op) || dependsOnRow(op) ||
+                                         cast<DenseOp>(op).getResultRows().getDomain() != Domain::One)))
+      return false;
+    if (seen.insert(op).second)
+      open.append(op->operand_begin(), op->operand_end());
+  }
+  return true;
+}
+
+/// Whether an op is part of a loop, where ops of other domains have no place.
+static bool isInGroup(Operation *op) {
+  return op->getParentOfType<GroupOp>() != nullptr;
 }
 
 /// An op that reads constants alone gives the same row everywhere: it is computed once, and read from there.
@@ -268,8 +281,8 @@ struct ComputeConstantOnce : OpInterfaceRewritePattern<DenseOp> {
 
   LogicalResult matchAndRewrite(DenseOp op, PatternRewriter &rewriter) const override {
     RowsType type = op.getResultRows();
-    if (type.getDomain() == Domain::One || op->getNumOperands() == 0 || dependsOnRow(op) ||
-        !llvm::all_of(op->getOperands(), isConstantRow))
+    if (type.getDomain() == Domain::One || op->getNumOperands() == 0 || dependsOnRow(op) || isInGroup(op) ||
+        !areConstantRows(op->getOperands()))
       return failure();
     auto once = cast<DenseOp>(rewriter.clone(*op));
     Attribute self = MapAttr::get(op->getContext(), Map::Self);
@@ -370,7 +383,7 @@ struct SumOfProducts : OpRewritePattern<RowReduceOp> {
     Operation *producer = op.getInput().getDefiningOp();
     ArrayRef<int64_t> shape = op.getInput().getType().getShape();
     if (op.getKind() != ReduceKind::Sum || op.getAxis() + 1 != shape.size() || sum.getMap(0) != Map::Self ||
-        !isa_and_nonnull<MulOp, ChainOp>(producer) || !producer->hasOneUse())
+        !isa_and_nonnull<MulOp, ChainOp>(producer) || !producer->hasOneUse() || isInGroup(op))
       return failure();
     auto product = cast<DenseOp>(producer);
     auto isWhole = [&](unsigned i) { return product.getOperandRows(i).getShape() == shape; };

@@ -70,11 +70,11 @@ bool hector::flow::isTerminal(Operation *op) {
 
 /// Whether a loop whose finest domain is `finest` walks rows of `domain`.
 static bool hasLevel(Loop loop, Domain finest, Domain domain) {
-  if (domain == finest)
-    return true;
-  if (!isTraversal(loop) || domain > finest)  // domains are listed from coarse to fine
-    return false;
-  return domain == Domain::Node || domain == (loop == Loop::ByDst ? Domain::DstPair : Domain::SrcPair);
+  if (!isTraversal(loop))
+    return domain == finest;
+  Domain pair = loop == Loop::ByDst ? Domain::DstPair : Domain::SrcPair;
+  return domain <= finest &&  // domains are listed from coarse to fine
+         (domain == Domain::Node || domain == pair || domain == Domain::Edge);
 }
 
 //===- Groups ----------------------------------------------------------------------------------------------------===//
@@ -83,7 +83,7 @@ Domain GroupOp::getOuterDomain() {
   Domain outer = getDomain();
   if (isTraversal())
     getBody().walk([&](Operation *op) {
-      if (op->getNumResults() > 0 && !isa<ConstantOp>(op) && !op->getParentOfType<FoldOp>())
+      if (op->getNumResults() > 0 && !isa<ConstantOp, SweepOp>(op) && !op->getParentOfType<FoldOp>())
         outer = std::min(outer, domainOf(op->getResult(0)));
     });
   return outer;
@@ -205,6 +205,9 @@ LogicalResult GroupOp::verifyRegions() {
       failed(verifySameTypes(*this, getInputs().getTypes(), getBody().getArgumentTypes(), "inputs", "arguments")) ||
       failed(verifySameTypes(*this, getResultTypes(), yield->getOperandTypes(), "results", "yielded values")))  // (C1)
     return failure();
+  if (!hasLevel(getLoop(), getDomain(), getDomain()))  // (C3)
+    return emitOpError() << "walks " << stringifyDomain(getDomain()) << ", which is no level of a loop `"
+                         << stringifyLoop(getLoop()) << "`";
   bool hasProduct = false;
   for (Operation &op : getBody().front().without_terminator()) {
     if (isa<ConstantOp>(op))
@@ -237,15 +240,18 @@ LogicalResult SweepOp::verifyRegions() {
     for (Value operand : op.getOperands()) {
       if (!collected.contains(operand))
         continue;
-      bool isBelow = !isa<ConstantOp>(op) && domainOf(operand) < walkedDomain(&op);
       // What a reduction compares with or starts from lives where its result does, but is needed from the first row on.
-      if (isBelow)  // (C2)
+      if (!isa<ConstantOp>(op) && domainOf(operand) < walkedDomain(&op))  // (C2)
         return op.emitOpError("reads from below what its own sweep collects");
       isCollected = true;
     }
     if (isCollected)
       collected.insert(op.result_begin(), op.result_end());
   }
+  for (Value value : yield->getOperands())
+    if (!value.getDefiningOp() || value.getDefiningOp()->getBlock() != &getBody().front() ||
+        isa<ConstantOp>(value.getDefiningOp()))  // (C3)
+      return yield->emitOpError("gives a value that its sweep does not compute");
   return success();
 }
 
@@ -262,11 +268,13 @@ LogicalResult FoldOp::verifyRegions() {
     if (failed(yieldOf(*this, *region)))
       return failure();
     for (Operation &op : region->front().without_terminator())
-      if (!isa<ConstantOp>(op) && (!isa<DenseOp>(op) || walkedDomain(&op) != to))  // (C4)
+      if (!isa<ConstantOp>(op) && (!isa<DenseOp>(op) || walkedDomain(&op) != to || dependsOnRow(&op)))  // (C4)
         return op.emitOpError("cannot be part of a fold");
   }
   auto yielded = [](Region &region) { return region.front().back().getOperandTypes(); };
   TypeRange accumulators = yielded(getInit());
+  if (accumulators.empty())  // (C2)
+    return emitOpError("has no accumulator: its `init` yields nothing");
   SmallVector<Type> stepped(accumulators), joined(accumulators);
   for (Type input : getInputs().getTypes())
     stepped.push_back(cast<RowsType>(input).withDomain(to));

@@ -27,7 +27,7 @@ def Flow_GroupOp : Flow_Op<"group", [IsolatedFromAbove, SingleBlock]> {
     its own.
     - (C1) inputs and the arguments of the body have the same types, and so have results and what the body yields.
     - (C2) the body of a traversal holds sweeps and constants, that of another loop ops and constants.
-    - (C3) every op walks a level of the loop, none finer than `DOMAIN`.
+    - (C3) `DOMAIN` is a level of the loop, and every op walks one, none finer than `DOMAIN`.
     - (C4) a value of the loop is read through `self` or, in a traversal, through a map to one of its levels.
     - (C5) a traversal reduces along its levels. Other loops reduce only at their end: nothing in them reads the sum.
     - (C6) a `gemm` has a product, other loops have none; the weights of a `flow.linear` are inputs.
@@ -54,7 +54,7 @@ def Flow_GroupOp : Flow_Op<"group", [IsolatedFromAbove, SingleBlock]> {
   }];
 }
 
-def Flow_SweepOp : Flow_Op<"sweep", [SingleBlock, ParentOneOf<["GroupOp"]>]> {
+def Flow_SweepOp : Flow_Op<"sweep", [SingleBlock, NoRegionArguments, ParentOneOf<["GroupOp"]>]> {
   let summary = "One walk over the rows below each outer row of a traversal.";
   let description = [{
     A sweep visits the edges of a row in order, with the pairs around them. What it collects at a level is complete when
@@ -63,6 +63,7 @@ def Flow_SweepOp : Flow_Op<"sweep", [SingleBlock, ParentOneOf<["GroupOp"]>]> {
     as the outer row has edges.
     - (C1) results and what the body yields have the same types.
     - (C2) no op reads from below what the same sweep collects.
+    - (C3) a sweep yields values that it computes.
     ```mlir
     %e, %s = flow.sweep -> !flow.rows<edge, f32, device>, !flow.rows<node, f32, device> {
       %0 = flow.exp %a : <edge, f32, device> -> <edge, f32, device>
@@ -77,18 +78,18 @@ def Flow_SweepOp : Flow_Op<"sweep", [SingleBlock, ParentOneOf<["GroupOp"]>]> {
   let hasRegionVerifier = 1;
 }
 
-def Flow_FoldOp : Flow_Op<"fold"> {
-  let summary = "Collects rows along a map with accumulators of the model's own: a tuple that is stepped, joined and finished.";
+def Flow_FoldOp : Flow_Op<"fold", [IsolatedFromAbove]> {
+  let summary = "Collects rows along a map with its own accumulators: a tuple that is stepped, joined and finished.";
   let description = [{
     Where `flow.reduce` has one of four known accumulators, a fold writes out its own. For each row `j` of the result,
     accumulators start at `init`; `step` takes the accumulators and the inputs of a row `i` with `via(i) = j`, in
-    increasing order of `i`; `finish` turns accumulators into the results. A row may be cut anywhere: each part
+    the order of `flow.reduce`; `finish` turns accumulators into the results. A row may be cut anywhere: each part
     starts at `init`, and `join` takes the accumulators of two neighbouring parts, the earlier first. All
     regions work on rows of the result's domain.
     - (C1) `via` leads from the inputs' domain to the results', and is not `self`.
-    - (C2) `init` yields the accumulators; `step` takes them and the inputs, `join` takes them twice, and both yield them.
+    - (C2) `init` yields the accumulators, at least one; `step` takes them and the inputs, `join` takes them twice, and both yield them.
     - (C3) `finish` takes the accumulators and yields the results.
-    - (C4) regions hold dense ops and constants only.
+    - (C4) regions hold constants and dense ops whose result does not depend on which row it is.
   }];
   let arguments = (ins Variadic<Flow_Rows>:$inputs, Flow_MapAttr:$via);
   let results = (outs Variadic<Flow_Rows>:$results);

@@ -90,3 +90,17 @@ func.func @a5_place() {
   // expected-error @below {{'func.return' op has `flow.again`, which belongs on an op of flow}}
   return {flow.again = 0 : i64}
 }
+
+// -----
+
+// expected-error @below {{'func.func' op has `flow.gradients` = [1], but it is a list of strings, the names of inputs}}
+func.func @a6(%x: !flow.rows<node, f32, device>) attributes {flow.gradients = [1]} {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has `flow.relation_ends` = [#flow.map<src>], but it is a list of #flow.map<src_ntype> and #flow.map<dst_ntype>}}
+func.func @a7(%x: !flow.rows<node, f32, device>) attributes {flow.relation_ends = [#flow.map<src>]} {
+  return
+}
