@@ -468,7 +468,7 @@ Item Importer::numberBinary(BinaryOp op, const Number &left, const Number &right
       return Number::of(op == BinaryOp::Modulo ? flow::modulo(left.value, right.value)
                                                : flow::floorDivide(left.value, right.value));
     if (left.integer == INT64_MIN && right.integer == -1)
-      return overflow();
+      return op == BinaryOp::Modulo ? Item(Number::of(int64_t{0})) : overflow();
     int64_t quotient = left.integer / right.integer, rest = left.integer % right.integer;
     if (rest != 0 && (rest < 0) != (right.integer < 0)) {
       --quotient;
@@ -488,9 +488,10 @@ Item Importer::numberBinary(BinaryOp op, const Number &left, const Number &right
           return overflow();
       return Number::of(power);
     }
-    if (left.value == 0.0 && right.value < 0.0)
+    if (left.value == 0.0 && right.value < 0.0 && std::isfinite(right.value))
       return fail(place, "division by zero: 0 to a negative power");
-    if (left.value < 0.0 && std::isfinite(right.value) && right.value != std::floor(right.value))
+    if (left.value < 0.0 && std::isfinite(left.value) && std::isfinite(right.value) &&
+        right.value != std::floor(right.value))
       return fail(place, "a negative number to a power that is no integer is not a real number");
     return Number::of(std::pow(left.value, right.value));
   }
@@ -598,9 +599,13 @@ Item Importer::evaluateCompare(const CompareExpr &expr) {
   if (leftElement || rightElement)
     return fail(expr.place, "nodes, edges and types are not numbers and cannot be compared",
                 "give each type its own value: declare `flag: EdgeType[]` and use flag[e.etype]");
-  if (auto a = asNumber(left), b = asNumber(right); a && b)
-    return Truth{a->isInteger && b->isInteger ? compare(expr.op, a->integer, b->integer)
-                                              : compare(expr.op, a->value, b->value)};
+  if (auto a = asNumber(left), b = asNumber(right); a && b) {
+    // A long double holds every 64-bit integer and every double.
+    auto exact = [](const auto &number) {
+      return number.isInteger ? static_cast<long double>(number.integer) : static_cast<long double>(number.value);
+    };
+    return Truth{compare(expr.op, exact(*a), exact(*b))};
+  }
   Place a = expr.left->place, b = expr.right->place;
   switch (expr.op) {
   case CompareOp::Less:

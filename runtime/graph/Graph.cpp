@@ -184,7 +184,8 @@ struct Graph::Data {
   IdArray src;
   IdArray dst;
   IdArray etype;
-  IdArray edgeNumbers;  // empty: 0, 1, 2 …
+  IdArray edgeNumbers;                      // empty: 0, 1, 2 …
+  std::vector<int64_t> namedSrc, namedDst;  // node types of relations, -1 if unknown; empty: all are
 
   Lazy<std::vector<int64_t>> etypePtr;
   Lazy<EdgeIndex> outgoing;
@@ -209,7 +210,7 @@ struct Graph::Data {
   Pairs pairs(const IdArray &ends, std::span<const int64_t> etypePtr) const {
     return ends.visit([&](auto nodes) { return findPairs(nodes, etypePtr); });
   }
-  Result<IdArray> typeOfRelation(const IdArray &ends, std::string_view endName) const;
+  Result<IdArray> typeOfRelation(const IdArray &ends, std::span<const int64_t> named, std::string_view endName) const;
 };
 
 Result<std::shared_ptr<Graph::Data>> Graph::Data::build(const IdSource &src, const IdSource &dst, const IdSource &etype,
@@ -257,8 +258,11 @@ Result<std::shared_ptr<Graph::Data>> Graph::Data::build(const IdSource &src, con
   return data;
 }
 
-Result<IdArray> Graph::Data::typeOfRelation(const IdArray &ends, std::string_view endName) const {
+Result<IdArray> Graph::Data::typeOfRelation(const IdArray &ends, std::span<const int64_t> named,
+                                            std::string_view endName) const {
   IdArray types = IdArray::make(numRelations, limit);
+  for (size_t relation = 0; relation < named.size(); ++relation)
+    types.set(static_cast<int64_t>(relation), std::max<int64_t>(named[relation], 0));
   int64_t first = 0;  // of the current relation's edges
   for (int64_t e = 0; e < ends.size(); ++e) {
     int64_t relation = etype[e];
@@ -484,11 +488,17 @@ const Tiles &Graph::tiles(TileRows rows, int64_t height) const {
 }
 
 Result<IdArray> Graph::srcTypeOfRelation() const {
-  return data->typeOfRelation(data->src, "sources");
+  return data->typeOfRelation(data->src, data->namedSrc, "sources");
 }
 
 Result<IdArray> Graph::dstTypeOfRelation() const {
-  return data->typeOfRelation(data->dst, "destinations");
+  return data->typeOfRelation(data->dst, data->namedDst, "destinations");
+}
+
+void Graph::nameEnds(std::vector<int64_t> src, std::vector<int64_t> dst) {
+  assert(static_cast<int64_t>(src.size()) == numRelations() && src.size() == dst.size());
+  data->namedSrc = std::move(src);
+  data->namedDst = std::move(dst);
 }
 
 }  // namespace hector

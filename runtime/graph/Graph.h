@@ -133,8 +133,12 @@ public:
   /// `height` is at least 1.
   const Tiles &tiles(TileRows rows, int64_t height) const;
 
-  /// The node type at the source (destination) end of each relation; relations without edges give type 0.
-  /// Fails, naming two edges, where a relation joins several types at that end.
+  /// Says at which node types relations start and end, -1 if that is not known. It counts for relations without edges.
+  /// To be called before the graph is shared.
+  void nameEnds(std::vector<int64_t> src, std::vector<int64_t> dst);
+
+  /// The node type at the source (destination) end of each relation. Relations without edges have the type that
+  /// `nameEnds` gave, else type 0. Fails, naming two edges, where a relation joins several types at that end.
   Result<IdArray> srcTypeOfRelation() const;
   Result<IdArray> dstTypeOfRelation() const;
 

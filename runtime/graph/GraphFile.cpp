@@ -330,6 +330,20 @@ void checkEnds(const Graph &graph, const std::vector<std::string> &nodeTypes, co
   }
 }
 
+/// Tells the graph which node types the descriptions of its relations name.
+void nameEnds(Graph &graph, const std::vector<std::string> &nodeTypes, const std::vector<EdgeType> &edgeTypes) {
+  auto typeOf = [&](const std::string &name) {
+    auto it = std::find(nodeTypes.begin(), nodeTypes.end(), name);
+    return name.empty() || it == nodeTypes.end() ? int64_t{-1} : static_cast<int64_t>(it - nodeTypes.begin());
+  };
+  std::vector<int64_t> src, dst;
+  for (const EdgeType &type : edgeTypes) {
+    src.push_back(typeOf(type.src));
+    dst.push_back(typeOf(type.dst));
+  }
+  graph.nameEnds(std::move(src), std::move(dst));
+}
+
 /// Where no node type says how many nodes there are, `x` does.
 Result<Graph> graphWith(const TensorFile &tensors, int64_t numRelations) {
   const Tensor *x = tensors.find("x");
@@ -389,8 +403,10 @@ Described describe(const TensorFile &tensors, bool deep, Findings &findings) {
   std::set<std::string> distinct(contents.nodeTypes.begin(), contents.nodeTypes.end());
   if (distinct.size() != contents.nodeTypes.size())
     findings.add("the metadata `node_types` has a name twice; expected different names");
-  if (hasEdgeTypes)
+  if (hasEdgeTypes) {
     checkEnds(*graph, contents.nodeTypes, contents.edgeTypes, findings);
+    nameEnds(*graph, contents.nodeTypes, contents.edgeTypes);
+  }
   checkNames(tensors, graph->numNodes(), deep, findings);
   checkFeatures(tensors, *graph, contents.nodeTypes, deep, findings);
   checkLabels(tensors, graph->numNodes(), contents.labelNames.size(), findings);
@@ -453,13 +469,25 @@ Result<Graph> readGraph(const TensorFile &tensors, int64_t numRelations, int64_t
   Result<int64_t> named = numNamedRelations(tensors);
   if (!named)
     return named.status();
-  Result<Json> nodeTypes = arrayOf(tensors, "node_types");
+  Result<std::vector<std::string>> nodeTypes = namesOf(tensors, "node_types");
   if (!nodeTypes)
     return nodeTypes.status();
+  Result<std::vector<EdgeType>> edgeTypes = edgeTypesOf(tensors);
+  if (!edgeTypes)
+    return edgeTypes.status();
   Result<Graph> graph = Graph::fromTensors(tensors, *named >= 0 ? *named : numRelations, numNodes);
-  if (graph && !nodeTypes->is_null())
+  if (!graph)
+    return graph;
+  if (tensors.metadata.contains("node_types"))
     if (Status status = checkNodeTypes(static_cast<int64_t>(nodeTypes->size()), *graph); !status.isOk())
       return status;
+  if (*named >= 0) {
+    Findings findings(1);
+    checkEnds(*graph, *nodeTypes, *edgeTypes, findings);
+    if (findings.full())
+      return Status::invalid(std::move(findings).take().front());
+    nameEnds(*graph, *nodeTypes, *edgeTypes);
+  }
   return graph;
 }
 

@@ -165,6 +165,30 @@ TEST(GraphFileTest, MetadataSaysHowManyTypesThereAre) {
             "the metadata `node_types` has 3 names, but graph.ntype_ptr has 2 types; expected as many");
 }
 
+TEST(GraphFileTest, MetadataNamesTheEndsOfRelationsWithoutEdges) {
+  TensorFile tensors = example().tensors;
+  tensors.metadata["node_types"] = R"(["author", "paper"])";
+  tensors.metadata["edge_types"] = R"(["a", "b", {"name": "c", "src": "paper", "dst": "author"}, "d"])";
+  Result<Graph> graph = readGraph(tensors);
+  ASSERT_TRUE(graph) << graph.status().message();
+  Result<IdArray> src = graph->srcTypeOfRelation(), dst = graph->dstTypeOfRelation();
+  ASSERT_TRUE(src && dst);
+  for (auto [relation, at, to] : {std::tuple(0, 0, 1), std::tuple(1, 1, 0), std::tuple(2, 1, 0), std::tuple(3, 0, 0)}) {
+    EXPECT_EQ((*src)[relation], at) << relation;
+    EXPECT_EQ((*dst)[relation], to) << relation;
+  }
+}
+
+TEST(GraphFileTest, MetadataThatEdgesContradictIsRefused) {
+  TensorFile tensors = example().tensors;
+  tensors.metadata["node_types"] = R"(["author", "paper"])";
+  tensors.metadata["edge_types"] = R"([{"name": "a", "src": "paper", "dst": "paper"}, "b"])";
+  Result<Graph> graph = readGraph(tensors);
+  ASSERT_FALSE(graph);
+  EXPECT_EQ(graph.status().message(),
+            "edge type 0 `a` has sources of type `paper`, which are nodes 2 to 2, but edge 0 has node 0");
+}
+
 TEST(GraphFileTest, OneEdgeOfAHugeTypeNeedsNoNames) {
   TensorFile tensors;
   tensors.tensors["graph.src"] = ids({0});

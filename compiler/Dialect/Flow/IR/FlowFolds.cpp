@@ -3,6 +3,7 @@
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
 
+#include <llvm/ADT/SmallPtrSet.h>
 #include <mlir/IR/Matchers.h>
 #include <mlir/IR/PatternMatch.h>
 
@@ -270,9 +271,9 @@ static bool areConstantRows(ValueRange tables) {
   return true;
 }
 
-/// Whether an op is part of a loop, where ops of other domains have no place.
+/// Whether an op is part of a loop or a fold, where ops of other domains have no place.
 static bool isInGroup(Operation *op) {
-  return op->getParentOfType<GroupOp>() != nullptr;
+  return op->getParentOfType<GroupOp>() || op->getParentOfType<FoldOp>();
 }
 
 /// An op that reads constants alone gives the same row everywhere: it is computed once, and read from there.

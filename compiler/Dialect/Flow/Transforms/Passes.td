@@ -6,7 +6,9 @@
 include "mlir/Pass/PassBase.td"
 
 /// A pass on functions of flow: the base class refuses other functions.
-class FlowPass<string passArg> : PassBase<passArg, "::hector::flow::FlowPass">;
+class FlowPass<string passArg> : PassBase<passArg, "::hector::flow::FlowPass"> {
+  let dependentDialects = ["::hector::flow::FlowDialect"];
+}
 
 def AggregateFirstPass : FlowPass<"flow-aggregate-first"> {
   let summary = "Sums rows before they are multiplied by weights, where that takes fewer operations.";
@@ -165,6 +167,7 @@ def LinearReorderPass : FlowPass<"flow-linear-reorder"> {
 }
 
 def PrintCostPass : Pass<"flow-print-cost", "mlir::ModuleOp"> {
+  let dependentDialects = ["::hector::flow::FlowDialect"];
   let summary = "Prints the groups of a function and their cost.";
   let description = [{
     The pass changes nothing. It helps to read IR and to test the analysis. `alone` is the number of bytes that an op would
