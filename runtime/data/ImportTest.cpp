@@ -654,6 +654,18 @@ TEST(OgbError, ValuesThatAreNone) {
             "raw/node-label.csv:2: 1 of 2 labels are NaN; expected all of them or none");
 }
 
+TEST(OgbError, NodesInTwoSplits) {
+  Folder folder;
+  folder.write("raw/edge.csv", "0,1\n1,2\n");
+  folder.write("raw/node-label.csv", "0\n1\n1\n");
+  folder.write("split/random/train.csv", "0\n2\n");
+  folder.write("split/random/test.csv", "1\n\n2\n");
+  ImportOptions options;
+  options.inputs = {folder.path};
+  EXPECT_EQ(errorOf(import(options)), folder.at("split/random/train.csv") + ":2: node 2 of type `node` is in " +
+                                          folder.at("split/random/test.csv") + " too; expected each node in one split");
+}
+
 TEST(OgbImport, ArraysWithGivenTypesAndUsedNodesOnly) {
   const std::string header = "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 2), }";
   const std::string array = std::string("\x93NUMPY\x01\x00", 8) + littleEndian(header.size(), 2) + header +

@@ -372,7 +372,9 @@ private:
     }
     for (int64_t c = 0; c <= largest; ++c)
       raw.labelNames.push_back(std::to_string(c));
-    for (auto [file, split] : splits) {
+    std::vector<uint32_t> splitOf(static_cast<size_t>(first.back()));  // of a node: its place in `splits`, from 1
+    for (uint32_t s = 0; s < splits.size(); ++s) {
+      auto [file, split] = splits[s];
       std::vector<std::string> parts = partsOf(file->inner);
       Result<uint32_t> type = typeOfFolder(*file, parts.size() > 1 ? parts[parts.size() - 2] : "");
       if (!type)
@@ -387,6 +389,11 @@ private:
                                  inTicks(raw.nodeTypes[*type]) + ", which has " +
                                  std::to_string(raw.countOfType[*type]) + " nodes");
         const auto node = static_cast<uint32_t>(first[*type] + static_cast<int64_t>(id));
+        if (uint32_t before = splitOf[node]; before > 0 && splits[before - 1].second != split)
+          return Status::invalid(numbers->place(*file, r) + ": node " + std::to_string(static_cast<int64_t>(id)) +
+                                 " of type " + inTicks(raw.nodeTypes[*type]) + " is in " +
+                                 splits[before - 1].first->name + " too; expected each node in one split");
+        splitOf[node] = s + 1;
         if (auto it = place.find(node); it != place.end())
           for (size_t i = it->second; i < raw.labels.size() && raw.labels[i].node == node; ++i)
             raw.labels[i].split = split;
