@@ -758,6 +758,64 @@ TEST(PlanetoidError, FeaturesThatAreNotFinite) {
             folder.at("ind.a.allx") + ": row 1, column 0 is nan; expected finite numbers: the file may be damaged");
 }
 
+namespace {
+
+/// A table of classes with as many rows as the values fill.
+std::string pickledClasses(int64_t columns, const std::vector<float> &values) {
+  return "\x80\x02" + pickledArray("f4", {static_cast<int64_t>(values.size()) / columns, columns}, bytesOf(values)) +
+         ".";
+}
+
+/// The error for the three nodes with some files replaced; without the folder's name.
+std::string errorOfPlanetoid(const std::vector<std::pair<std::string, std::string>> &files) {
+  Folder folder;
+  writePlanetoid(folder);
+  folder.write("ind.a.y", pickledClasses(2, {1, 0}));
+  folder.write("ind.a.ally", pickledClasses(2, {1, 0, 0, 1}));
+  folder.write("ind.a.ty", pickledClasses(2, {1, 0}));
+  for (const auto &[name, contents] : files)
+    folder.write(name, contents);
+  ImportOptions options;
+  options.inputs = {folder.path};
+  std::string error = errorOf(import(options));
+  for (size_t at; (at = error.find(folder.path + "/")) != std::string::npos;)
+    error.erase(at, folder.path.size() + 1);
+  return error;
+}
+
+}  // namespace
+
+TEST(PlanetoidError, LabelsThatAreNone) {
+  EXPECT_EQ(errorOfPlanetoid({}), "no error");
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.ally", pickledClasses(2, {1, 0, 0, nan})}}),
+            "ind.a.ally: row 1, column 1 is nan; expected 1 where the node is of the class, else 0");
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.y", pickledClasses(2, {2, 0})}}),
+            "ind.a.y: row 0, column 0 is 2.000000; expected 1 where the node is of the class, else 0");
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.ty", pickledClasses(2, {0, 0.5})}}),
+            "ind.a.ty: row 0, column 1 is 0.500000; expected 1 where the node is of the class, else 0");
+}
+
+TEST(PlanetoidError, LabelsOfOtherWidths) {
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.ty", pickledClasses(3, {1, 0, 0})}}),
+            "ind.a.ty: has 3 columns, but ind.a.y has 2; expected one for each class");
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.ally", pickledClasses(1, {1, 0})}}),
+            "ind.a.ally: has 1 column, but ind.a.y has 2; expected one for each class");
+}
+
+TEST(PlanetoidError, TestNodes) {
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.test.index", "\n"}}),
+            "ind.a.test.index: has no rows; expected the number of a test node in each");
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.test.index", "2\n\n2\n"}}),
+            "ind.a.test.index:3: node 2 is in line 1 already; expected each node once");
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.test.index", "1\n"}}),
+            "ind.a.test.index:1: node 1 has a row in ind.a.ally, which holds nodes 0 to 1; expected test nodes after "
+            "those");
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.test.index", "3\n"}}), "ind.a.test.index:1: found `3`; expected a node, 0 to 2");
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.graph", "\x80\x02}."}, {"ind.a.test.index", "0\n"}}),
+            "ind.a.test.index:1: found `0`; the graph has no nodes");
+}
+
 // What no importer looks for.
 
 TEST(ImportError, GraphsThatCheckRefuses) {
