@@ -351,6 +351,31 @@ TEST(TriplesImport, HeadersOfDictionariesAreNoted) {
   EXPECT_EQ(report.notes, Texts{folder.at("relation2id.txt") + ":1: `name\\tid` was taken as a header, not as a row"});
 }
 
+TEST(TriplesImport, FilesWithoutRowsAreWarnedOf) {
+  Folder folder;
+  folder.write("test.txt", "");
+  folder.write("train.txt", "a likes b\nb likes c\nc likes a\n");
+  folder.write("valid.txt", "\n\n");
+  ImportOptions options;
+  options.inputs = {folder.path};
+  options.inverses = false;
+  ImportReport report;
+  EXPECT_EQ(countsOf(import(options, &report)), (Counts{3, 3, 1}));
+  EXPECT_EQ(report.warnings, (Texts{folder.at("test.txt") + ": has no rows; expected triples: is it complete?",
+                                    folder.at("valid.txt") + ": has no rows; expected triples: is it complete?"}));
+}
+
+TEST(TriplesError, NothingButFilesWithoutRows) {
+  Folder folder;
+  folder.write("train.txt", "\n");
+  folder.write("valid.txt", "");
+  ImportOptions options;
+  options.inputs = {folder.path};
+  EXPECT_EQ(errorOf(import(options)), folder.at("train.txt") + ": has no rows; expected a graph");
+  options.format = GraphFormat::Triples;
+  EXPECT_EQ(errorOf(import(options)), folder.at("train.txt") + ": has no rows; expected triples: is it complete?");
+}
+
 TEST(TriplesImport, WrongOrderIsWarnedOf) {
   ImportOptions options;
   options.order = "htr";
@@ -456,6 +481,17 @@ TEST(EdgesImport, FirstRowsWithNumbersAreKept) {
   ImportOptions options;
   options.inverses = false;
   EXPECT_EQ(countsOf(importText("a.txt", "5 6.0\n1 2\n3 4\n", options)), (Counts{6, 3, 1}));
+}
+
+TEST(EdgesImport, FilesWithoutRowsAreWarnedOf) {
+  Folder folder;
+  ImportOptions options;
+  options.inputs = {folder.write("a.txt", "0 1\n1 2\n"), folder.write("b.txt", "")};
+  options.format = GraphFormat::Edges;
+  options.inverses = false;
+  ImportReport report;
+  EXPECT_EQ(countsOf(import(options, &report)), (Counts{3, 2, 1}));
+  EXPECT_EQ(report.warnings, Texts{folder.at("b.txt") + ": has no rows; expected edges: is it complete?"});
 }
 
 TEST(EdgesImport, HeadersAreNoted) {

@@ -196,6 +196,11 @@ Result<std::vector<std::string>> readDictionary(const InputFile &file, ImportRep
   return names;
 }
 
+/// What is said of a file of triples or edges without rows: a warning beside others, else an error.
+std::string noRows(const InputFile &file, std::string_view expected) {
+  return file.name + ": has no rows; expected " + std::string(expected) + ": is it complete?";
+}
+
 uint8_t splitCode(Split split) {
   return split == Split::Valid ? 1 : split == Split::Test ? 2 : 0;
 }
@@ -210,6 +215,7 @@ Result<Imported> importTriples(const std::vector<InputFile> &files, const Import
     TableFormat format;
   };
   std::vector<Part> parts, others;
+  std::vector<std::string> empty;  // what is said of files without rows
   for (const InputFile &file : files) {
     std::string_view what;
     if (isDictionary(file, what)) {
@@ -219,11 +225,21 @@ Result<Imported> importTriples(const std::vector<InputFile> &files, const Import
       (what == "relation" ? relationNames : entityNames) = std::move(*names);
       continue;
     }
+    Result<bool> rows = hasRows(file);
+    if (!rows)
+      return rows.status();
+    if (!*rows) {
+      empty.push_back(noRows(file, "triples"));
+      continue;
+    }
     Result<TableFormat> format = sniffTable(file);
     if (!format)
       return format.status();
     (format->numColumns == 3 ? parts : others).push_back({&file, *format});
   }
+  if (parts.empty() && others.empty() && !empty.empty())
+    return Status::invalid(empty.front());
+  context.report.warnings.insert(context.report.warnings.end(), empty.begin(), empty.end());
   if (parts.empty())
     return Status::invalid(files[0].name + ": has rows of " +
                            std::to_string(others.empty() ? 2 : others[0].format.numColumns) +
@@ -382,7 +398,15 @@ Result<Imported> importEdges(const std::vector<InputFile> &files, const ImportCo
   auto names = std::make_shared<StringTable>();
   bool numbers = true;
   std::vector<TableFormat> formats;
+  std::vector<const InputFile *> parts;
   for (const InputFile &file : files) {
+    Result<bool> rows = hasRows(file);
+    if (!rows)
+      return rows.status();
+    if (!*rows) {
+      context.report.warnings.push_back(noRows(file, "edges"));
+      continue;
+    }
     Result<TableFormat> format = sniffTable(file);
     if (!format)
       return format.status();
@@ -391,7 +415,10 @@ Result<Imported> importEdges(const std::vector<InputFile> &files, const ImportCo
                              " fields; a list of edges needs two (source and destination)");
     numbers &= format->allNumbers;
     formats.push_back(*format);
+    parts.push_back(&file);
   }
+  if (parts.empty())
+    return Status::invalid(noRows(files[0], "edges"));
   uint32_t largest = 0;
   RowReader reader;
   reader.columns = 2;
@@ -413,11 +440,11 @@ Result<Imported> importEdges(const std::vector<InputFile> &files, const ImportCo
     return reader.takeIds(ids);
   };
   RowReader::Stats stats;
-  for (size_t f = 0; f < files.size(); ++f) {
+  for (size_t f = 0; f < parts.size(); ++f) {
     reader.separator = formats[f].separator;
     reader.skipLines = formats[f].skipLines;
     context.report.notes.insert(context.report.notes.end(), formats[f].notes.begin(), formats[f].notes.end());
-    if (Status status = reader.read(files[f], context.watch, stats); !status.isOk())
+    if (Status status = reader.read(*parts[f], context.watch, stats); !status.isOk())
       return status;
   }
   context.report.format = "edges";
