@@ -483,6 +483,18 @@ TEST(EdgesImport, FirstRowsWithNumbersAreKept) {
   EXPECT_EQ(countsOf(importText("a.txt", "5 6.0\n1 2\n3 4\n", options)), (Counts{6, 3, 1}));
 }
 
+TEST(EdgesImport, NumbersReadAsNamesAreNoted) {
+  ImportReport report;
+  ASSERT_TRUE(importText("a.txt", "5 6.0\n1 2\n", {}, &report));
+  ASSERT_EQ(report.notes.size(), 1u);
+  EXPECT_TRUE(
+      report.notes[0].ends_with("a.txt:1: `6.0` is not a whole number from 0, so all fields were read as names"))
+      << report.notes[0];
+  ImportReport names;
+  ASSERT_TRUE(importText("a.txt", "ann bob\nbob eve\n", {}, &names));
+  EXPECT_EQ(names.notes, Texts{});
+}
+
 TEST(EdgesImport, FilesWithoutRowsAreWarnedOf) {
   Folder folder;
   ImportOptions options;

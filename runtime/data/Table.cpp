@@ -218,7 +218,7 @@ Result<TableFormat> sniffTable(const InputFile &file) {
   }
   if (format.header)
     format.notes.push_back(headerNote(file, lineOf[0], lines[0]));
-  else if (!format.allNumbers && !odd.empty() && idRows * 2 > lines.size() - first)
+  else if (!format.allNumbers && !odd.empty() && (idRows * 2 > lines.size() - first || !isColumnName(odd)))
     format.notes.push_back(file.name + ":" + std::to_string(lineOf[oddRow]) + ": " + inTicks(odd) +
                            " is not a whole number from 0, so all fields were read as names");
   if (format.countLine || format.header)
