@@ -454,6 +454,19 @@ TEST(TriplesError, RowsThatDoNotFit) {
   EXPECT_EQ(report.bad, 1);
 }
 
+TEST(TriplesError, NamesWithTwoIds) {
+  for (const char *name : {"entity2id.txt", "relation2id.txt"}) {
+    Folder folder;
+    folder.write("train2id.txt", "0 1 0\n1 0 0\n");
+    folder.write(name, "2\na\t0\na\t1\n");
+    ImportOptions options;
+    options.inputs = {folder.path};
+    options.order = "htr";
+    EXPECT_EQ(errorOf(import(options)),
+              folder.at(name) + ":3: `a` has the id 1, but in line 2 it has the id 0; expected each name once");
+  }
+}
+
 TEST(TriplesError, RelationWithoutName) {
   Folder folder;
   folder.write("train.txt", "0 1 5\n");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace hector {
@@ -156,6 +157,7 @@ Result<std::vector<std::string>> readDictionary(const InputFile &file, ImportRep
   constexpr uint64_t kMaxId = uint64_t{1} << 31;
   std::vector<std::string> names;
   std::vector<int64_t> lineOf;
+  std::unordered_map<std::string, uint64_t> idOf;
   const size_t start = format->countLine ? 1 : 0;
   size_t first = start;
   for (size_t i = start; i < table->rows.size(); ++i) {
@@ -184,6 +186,10 @@ Result<std::vector<std::string>> readDictionary(const InputFile &file, ImportRep
     if (lineOf[id] != 0)
       return Status::invalid(place + "the id " + std::to_string(id) + " is taken by " + inTicks(names[id]) +
                              " in line " + std::to_string(lineOf[id]));
+    if (auto [it, isNew] = idOf.emplace(name, id); !isNew)
+      return Status::invalid(place + inTicks(name) + " has the id " + std::to_string(id) + ", but in line " +
+                             std::to_string(lineOf[it->second]) + " it has the id " + std::to_string(it->second) +
+                             "; expected each name once");
     names[id] = name;
     lineOf[id] = table->lineOf[i];
   }
