@@ -193,8 +193,8 @@ Result<Imported> importHgb(const std::vector<InputFile> &files, const ImportCont
   uint64_t lastType = 0;
   Status status = forEachRow(*nodeFile, context.watch, [&](const std::vector<std::string_view> &row, int64_t line) {
     if (row.size() < 3 || row.size() > 4)
-      return Status::invalid(place(*nodeFile, line) + "has " + std::to_string(row.size()) +
-                             " fields; expected id, name, type and perhaps features, separated by tabs");
+      return Status::invalid(place(*nodeFile, line) + "has " + counted(static_cast<int64_t>(row.size()), "field") +
+                             "; expected id, name, type and perhaps features, separated by tabs");
     std::optional<uint64_t> id = parseId(row[0]), type = parseId(row[2]);
     if (!id || *id != nameOf.size())
       return Status::invalid(place(*nodeFile, line) + "the node is " + inTicks(row[0]) + "; expected " +
@@ -227,8 +227,8 @@ Result<Imported> importHgb(const std::vector<InputFile> &files, const ImportCont
     if (before == 0)
       features.width = width;
     if (width != features.width)
-      return Status::invalid(place(*nodeFile, line) + "has " + std::to_string(width) +
-                             " features, but nodes of its type before it have " + std::to_string(features.width));
+      return Status::invalid(place(*nodeFile, line) + "has " + counted(width, "feature") +
+                             ", but nodes of its type before it have " + std::to_string(features.width));
     return Status::ok();
   });
   if (!status.isOk())
@@ -315,8 +315,8 @@ Result<Imported> importHgb(const std::vector<InputFile> &files, const ImportCont
     std::vector<std::string_view> classes;
     status = forEachRow(*file, context.watch, [&](const std::vector<std::string_view> &row, int64_t line) {
       if (row.size() != 4)
-        return Status::invalid(place(*file, line) + "has " + std::to_string(row.size()) +
-                               " fields; expected node, name, type and class, separated by tabs");
+        return Status::invalid(place(*file, line) + "has " + counted(static_cast<int64_t>(row.size()), "field") +
+                               "; expected node, name, type and class, separated by tabs");
       std::optional<uint64_t> node = parseId(row[0]);
       if (!node || *node >= numNodes)
         return Status::invalid(place(*file, line) + "the label is for " + inTicks(row[0]) +

@@ -658,7 +658,9 @@ TEST(HgbError, Words) {
   EXPECT_EQ(message("0\ta\t0\n2\tb\t0\n", ""),
             "node.dat:2: the node is `2`; expected 1: nodes are numbered in order, from 0");
   EXPECT_EQ(message("0\ta\t0\t1,2\n1\tb\t0\t1\n", ""),
-            "node.dat:2: has 1 features, but nodes of its type before it have 2");
+            "node.dat:2: has 1 feature, but nodes of its type before it have 2");
+  EXPECT_EQ(message("0\n", ""),
+            "node.dat:1: has 1 field; expected id, name, type and perhaps features, separated by tabs");
   EXPECT_EQ(message("0\ta\t0\t1,x\n", ""), "node.dat:1: the features are `1,x`; expected numbers separated by commas");
   EXPECT_EQ(message("0\ta\t0\n", "0\t7\t0\t1\n"), "link.dat:1: the destination is 7; node.dat has nodes 0 to 0");
 }
@@ -713,6 +715,9 @@ TEST(OgbError, ValuesThatAreNone) {
             "raw/node-label.csv:2: column 1 is 2.000000; expected 1 where the node is of the class, else 0");
   EXPECT_EQ(message("raw/node-label.csv", "1,0\n0,nan\n0,0\n"),
             "raw/node-label.csv:2: 1 of 2 labels are NaN; expected all of them or none");
+  EXPECT_EQ(message("raw/node-feat.csv", "1,2\n1\n"),
+            "raw/node-feat.csv:2: has 1 field; expected 2, as in the rows before");
+  EXPECT_EQ(message("raw/node-feat.csv", "1,2\n"), "raw/node-feat.csv: has 1 row for 3 nodes of type `node`");
 }
 
 TEST(OgbError, NodesInTwoSplits) {

@@ -248,8 +248,8 @@ Result<Imported> importTriples(const std::vector<InputFile> &files, const Import
   context.report.warnings.insert(context.report.warnings.end(), empty.begin(), empty.end());
   if (parts.empty())
     return Status::invalid(files[0].name + ": has rows of " +
-                           std::to_string(others.empty() ? 2 : others[0].format.numColumns) +
-                           " fields; triples need three (head, relation, tail)");
+                           counted(others.empty() ? 2 : static_cast<int64_t>(others[0].format.numColumns), "field") +
+                           "; triples need three (head, relation, tail)");
   bool numbers = true, anySplit = false;
   for (const Part &part : parts) {
     numbers &= part.format.allNumbers;
@@ -417,8 +417,8 @@ Result<Imported> importEdges(const std::vector<InputFile> &files, const ImportCo
     if (!format)
       return format.status();
     if (format->numColumns != 2)
-      return Status::invalid(file.name + ": has rows of " + std::to_string(format->numColumns) +
-                             " fields; a list of edges needs two (source and destination)");
+      return Status::invalid(file.name + ": has rows of " + counted(static_cast<int64_t>(format->numColumns), "field") +
+                             "; a list of edges needs two (source and destination)");
     numbers &= format->allNumbers;
     formats.push_back(*format);
     parts.push_back(&file);
