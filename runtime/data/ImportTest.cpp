@@ -604,6 +604,23 @@ TEST(HgbError, LinksThatContradictInfo) {
             "`paper`");
 }
 
+TEST(HgbError, TypesAndClassesThatInfoDoesNotName) {
+  EXPECT_EQ(errorOfHgb({{"link.dat", "0\t2\t0\t1.0\n1\t2\t3\t1.0\n"}, {"info.dat", kHgbInfo}}),
+            "link.dat:2: the link type is 3, but info.dat:2:28 does not name it; it names 1 link type");
+  const std::string info = R"({"label.dat": {"node type": {"0": {"0": "x", "1": "y"}}}})";
+  EXPECT_EQ(errorOfHgb({{"label.dat", "0\tann\t0\t1\n1\tbob\t0\t0,2\n"}, {"info.dat", info}}),
+            "label.dat:2: the class is 2, but info.dat:1:35 does not name it; it names 2 classes");
+}
+
+TEST(HgbImport, InfoMayNameNoLinkTypesAndClasses) {
+  const std::string info = R"({"link.dat": {"link type": {}}, "label.dat": {"node type": {"0": {}}}})";
+  Result<GraphFile> file =
+      importHgbFolder({{"link.dat", "0\t2\t1\t1.0\n"}, {"label.dat", "0\tann\t0\t1\n"}, {"info.dat", info}});
+  ASSERT_TRUE(file) << errorOf(file);
+  EXPECT_EQ(file->edgeTypes.at(1).name, "link1");
+  EXPECT_EQ(file->labelNames, (Texts{"0", "1"}));
+}
+
 TEST(HgbError, InfoThatIsNotSound) {
   EXPECT_EQ(errorOfHgb({{"info.dat", "{\n \"a\": x}"}}),
             "info.dat:2:7: found `x`; expected a value: a text in double quotes, a number, `{`, `[`, `true`, `false` "
