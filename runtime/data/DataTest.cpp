@@ -268,7 +268,7 @@ TEST(LabelsError, ColumnsThatAreNotClear) {
 }
 
 TEST(LabelsError, RowsThatAreTooShort) {
-  EXPECT_EQ(labelsOf({{"a.csv", "node,label\nn1,x\nn2\n"}}), "a.csv:3: has 1 fields; expected 2, as in the first line");
+  EXPECT_EQ(labelsOf({{"a.csv", "node,label\nn1,x\nn2\n"}}), "a.csv:3: has 1 field; expected 2, as in the first line");
   EXPECT_EQ(labelsOf({{"a.csv", "node,label\nn1,x\nn2,\n"}}), "a.csv:3: the label is empty; expected a class");
 }
 

@@ -65,13 +65,23 @@ struct Info {
   std::string name;  // of the file
   JsonValue root;
 
-  /// The value under a path; null where there is none, or one that is no text and no number.
-  const JsonValue *find(std::initializer_list<std::string_view> path) const {
-    const JsonValue *at = &root;
+  /// The value under a path; null where there is none.
+  const JsonValue *at(std::initializer_list<std::string_view> path) const {
+    const JsonValue *value = &root;
     for (std::string_view step : path)
-      if (at = at->find(step); !at)
+      if (value = value->find(step); !value)
         return nullptr;
-    return at->kind == JsonValue::Kind::Text || at->kind == JsonValue::Kind::Number ? at : nullptr;
+    return value;
+  }
+  /// The same; null also where it is no text and no number.
+  const JsonValue *find(std::initializer_list<std::string_view> path) const {
+    const JsonValue *value = at(path);
+    return value && (value->kind == JsonValue::Kind::Text || value->kind == JsonValue::Kind::Number) ? value : nullptr;
+  }
+  /// The object under a path if it names numbers, but not this one; else null.
+  const JsonValue *namesOthers(std::initializer_list<std::string_view> path, uint64_t number) const {
+    const JsonValue *value = at(path);
+    return value && !value->names.empty() && !value->find(std::to_string(number)) ? value : nullptr;
   }
   /// What it says under a path; empty where it says nothing.
   std::string text(std::initializer_list<std::string_view> path) const {
@@ -103,17 +113,19 @@ Result<Info> readInfo(const std::vector<InputFile> &files) {
   return info;
 }
 
-/// The types that the links of one kind join, as info.dat says.
+/// What info.dat says of the links of one type: the node types that they join.
 struct LinkEnds {
   struct End {
     uint64_t type = 0;
     const JsonValue *from = nullptr;  // null: nothing is said
   };
   End source, destination;
+  const JsonValue *others = nullptr;  // info.dat names link types, but not this one
 };
 
 LinkEnds linkEnds(const Info &info, uint64_t link) {
   LinkEnds ends;
+  ends.others = info.namesOthers({"link.dat", "link type"}, link);
   for (auto [end, name] : {std::pair(&ends.source, "start"), {&ends.destination, "end"}}) {
     const JsonValue *value = info.find({"link.dat", "link type", std::to_string(link), name});
     if (std::optional<uint64_t> type = value ? parseId(value->text) : std::nullopt)
@@ -193,8 +205,8 @@ Result<Imported> importHgb(const std::vector<InputFile> &files, const ImportCont
   uint64_t lastType = 0;
   Status status = forEachRow(*nodeFile, context.watch, [&](const std::vector<std::string_view> &row, int64_t line) {
     if (row.size() < 3 || row.size() > 4)
-      return Status::invalid(place(*nodeFile, line) + "has " + std::to_string(row.size()) +
-                             " fields; expected id, name, type and perhaps features, separated by tabs");
+      return Status::invalid(place(*nodeFile, line) + "has " + counted(static_cast<int64_t>(row.size()), "field") +
+                             "; expected id, name, type and perhaps features, separated by tabs");
     std::optional<uint64_t> id = parseId(row[0]), type = parseId(row[2]);
     if (!id || *id != nameOf.size())
       return Status::invalid(place(*nodeFile, line) + "the node is " + inTicks(row[0]) + "; expected " +
@@ -227,8 +239,8 @@ Result<Imported> importHgb(const std::vector<InputFile> &files, const ImportCont
     if (before == 0)
       features.width = width;
     if (width != features.width)
-      return Status::invalid(place(*nodeFile, line) + "has " + std::to_string(width) +
-                             " features, but nodes of its type before it have " + std::to_string(features.width));
+      return Status::invalid(place(*nodeFile, line) + "has " + counted(width, "feature") +
+                             ", but nodes of its type before it have " + std::to_string(features.width));
     return Status::ok();
   });
   if (!status.isOk())
@@ -270,6 +282,10 @@ Result<Imported> importHgb(const std::vector<InputFile> &files, const ImportCont
                                std::to_string(*ids[i]) + "; node.dat has nodes 0 to " + std::to_string(numNodes - 1));
     while (ends.size() <= *ids[2])
       ends.push_back(linkEnds(*info, ends.size()));
+    if (const JsonValue *others = ends[*ids[2]].others)
+      return Status::invalid(place(*linkFile, line) + "the link type is " + std::to_string(*ids[2]) + ", but " +
+                             info->placeOf(*others) + " does not name it; it names " +
+                             counted(static_cast<int64_t>(others->names.size()), "link type"));
     for (int i : {0, 1}) {
       const LinkEnds::End &end = i == 0 ? ends[*ids[2]].source : ends[*ids[2]].destination;
       if (uint64_t type = typeOf(*ids[i]); end.from && type != end.type)
@@ -315,8 +331,8 @@ Result<Imported> importHgb(const std::vector<InputFile> &files, const ImportCont
     std::vector<std::string_view> classes;
     status = forEachRow(*file, context.watch, [&](const std::vector<std::string_view> &row, int64_t line) {
       if (row.size() != 4)
-        return Status::invalid(place(*file, line) + "has " + std::to_string(row.size()) +
-                               " fields; expected node, name, type and class, separated by tabs");
+        return Status::invalid(place(*file, line) + "has " + counted(static_cast<int64_t>(row.size()), "field") +
+                               "; expected node, name, type and class, separated by tabs");
       std::optional<uint64_t> node = parseId(row[0]);
       if (!node || *node >= numNodes)
         return Status::invalid(place(*file, line) + "the label is for " + inTicks(row[0]) +
@@ -335,6 +351,10 @@ Result<Imported> importHgb(const std::vector<InputFile> &files, const ImportCont
         if (!label || *label >= kMaxTypes)
           return Status::invalid(place(*file, line) + "the class is " + inTicks(text) +
                                  "; expected a number from 0 to " + std::to_string(kMaxTypes - 1));
+        if (const JsonValue *others = info->namesOthers({"label.dat", "node type", row[2]}, *label))
+          return Status::invalid(place(*file, line) + "the class is " + std::to_string(*label) + ", but " +
+                                 info->placeOf(*others) + " does not name it; it names " +
+                                 counted(static_cast<int64_t>(others->names.size()), "class", "classes"));
         raw.labels.push_back({static_cast<uint32_t>(*node), static_cast<int64_t>(*label), split});
         while (raw.labelNames.size() <= *label) {
           const std::string number = std::to_string(raw.labelNames.size());

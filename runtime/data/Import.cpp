@@ -87,9 +87,14 @@ Result<GraphFormat> detect(const std::vector<InputFile> &files) {
     return GraphFormat::Rdf;
   if (any(isArray) || any([](const InputFile &f) { return f.base() == "edge.csv"; }))
     return GraphFormat::Ogb;
+  bool anyRows = false;
   for (const InputFile &file : files) {
     if (looksLikeTriples(file))
       return GraphFormat::Rdf;
+    // A file without rows tells nothing; the importer warns of it.
+    if (Result<bool> rows = hasRows(file); rows && !*rows)
+      continue;
+    anyRows = true;
     Result<TableFormat> table = sniffTable(file);
     if (!table)
       return table.status();
@@ -98,6 +103,8 @@ Result<GraphFormat> detect(const std::vector<InputFile> &files) {
     if (table->numColumns == 2 && files.size() == 1)
       return GraphFormat::Edges;
   }
+  if (!anyRows)
+    return Status::invalid(files[0].name + ": has no rows; expected a graph");
   std::string names;
   for (size_t i = 0; i < files.size() && i < 3; ++i)
     names += (i ? ", " : "") + files[i].name;

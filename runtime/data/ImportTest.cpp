@@ -351,6 +351,31 @@ TEST(TriplesImport, HeadersOfDictionariesAreNoted) {
   EXPECT_EQ(report.notes, Texts{folder.at("relation2id.txt") + ":1: `name\\tid` was taken as a header, not as a row"});
 }
 
+TEST(TriplesImport, FilesWithoutRowsAreWarnedOf) {
+  Folder folder;
+  folder.write("test.txt", "");
+  folder.write("train.txt", "a likes b\nb likes c\nc likes a\n");
+  folder.write("valid.txt", "\n\n");
+  ImportOptions options;
+  options.inputs = {folder.path};
+  options.inverses = false;
+  ImportReport report;
+  EXPECT_EQ(countsOf(import(options, &report)), (Counts{3, 3, 1}));
+  EXPECT_EQ(report.warnings, (Texts{folder.at("test.txt") + ": has no rows; expected triples: is it complete?",
+                                    folder.at("valid.txt") + ": has no rows; expected triples: is it complete?"}));
+}
+
+TEST(TriplesError, NothingButFilesWithoutRows) {
+  Folder folder;
+  folder.write("train.txt", "\n");
+  folder.write("valid.txt", "");
+  ImportOptions options;
+  options.inputs = {folder.path};
+  EXPECT_EQ(errorOf(import(options)), folder.at("train.txt") + ": has no rows; expected a graph");
+  options.format = GraphFormat::Triples;
+  EXPECT_EQ(errorOf(import(options)), folder.at("train.txt") + ": has no rows; expected triples: is it complete?");
+}
+
 TEST(TriplesImport, WrongOrderIsWarnedOf) {
   ImportOptions options;
   options.order = "htr";
@@ -429,6 +454,19 @@ TEST(TriplesError, RowsThatDoNotFit) {
   EXPECT_EQ(report.bad, 1);
 }
 
+TEST(TriplesError, NamesWithTwoIds) {
+  for (const char *name : {"entity2id.txt", "relation2id.txt"}) {
+    Folder folder;
+    folder.write("train2id.txt", "0 1 0\n1 0 0\n");
+    folder.write(name, "2\na\t0\na\t1\n");
+    ImportOptions options;
+    options.inputs = {folder.path};
+    options.order = "htr";
+    EXPECT_EQ(errorOf(import(options)),
+              folder.at(name) + ":3: `a` has the id 1, but in line 2 it has the id 0; expected each name once");
+  }
+}
+
 TEST(TriplesError, RelationWithoutName) {
   Folder folder;
   folder.write("train.txt", "0 1 5\n");
@@ -456,6 +494,29 @@ TEST(EdgesImport, FirstRowsWithNumbersAreKept) {
   ImportOptions options;
   options.inverses = false;
   EXPECT_EQ(countsOf(importText("a.txt", "5 6.0\n1 2\n3 4\n", options)), (Counts{6, 3, 1}));
+}
+
+TEST(EdgesImport, NumbersReadAsNamesAreNoted) {
+  ImportReport report;
+  ASSERT_TRUE(importText("a.txt", "5 6.0\n1 2\n", {}, &report));
+  ASSERT_EQ(report.notes.size(), 1u);
+  EXPECT_TRUE(
+      report.notes[0].ends_with("a.txt:1: `6.0` is not a whole number from 0, so all fields were read as names"))
+      << report.notes[0];
+  ImportReport names;
+  ASSERT_TRUE(importText("a.txt", "ann bob\nbob eve\n", {}, &names));
+  EXPECT_EQ(names.notes, Texts{});
+}
+
+TEST(EdgesImport, FilesWithoutRowsAreWarnedOf) {
+  Folder folder;
+  ImportOptions options;
+  options.inputs = {folder.write("a.txt", "0 1\n1 2\n"), folder.write("b.txt", "")};
+  options.format = GraphFormat::Edges;
+  options.inverses = false;
+  ImportReport report;
+  EXPECT_EQ(countsOf(import(options, &report)), (Counts{3, 2, 1}));
+  EXPECT_EQ(report.warnings, Texts{folder.at("b.txt") + ": has no rows; expected edges: is it complete?"});
 }
 
 TEST(EdgesImport, HeadersAreNoted) {
@@ -543,6 +604,23 @@ TEST(HgbError, LinksThatContradictInfo) {
             "`paper`");
 }
 
+TEST(HgbError, TypesAndClassesThatInfoDoesNotName) {
+  EXPECT_EQ(errorOfHgb({{"link.dat", "0\t2\t0\t1.0\n1\t2\t3\t1.0\n"}, {"info.dat", kHgbInfo}}),
+            "link.dat:2: the link type is 3, but info.dat:2:28 does not name it; it names 1 link type");
+  const std::string info = R"({"label.dat": {"node type": {"0": {"0": "x", "1": "y"}}}})";
+  EXPECT_EQ(errorOfHgb({{"label.dat", "0\tann\t0\t1\n1\tbob\t0\t0,2\n"}, {"info.dat", info}}),
+            "label.dat:2: the class is 2, but info.dat:1:35 does not name it; it names 2 classes");
+}
+
+TEST(HgbImport, InfoMayNameNoLinkTypesAndClasses) {
+  const std::string info = R"({"link.dat": {"link type": {}}, "label.dat": {"node type": {"0": {}}}})";
+  Result<GraphFile> file =
+      importHgbFolder({{"link.dat", "0\t2\t1\t1.0\n"}, {"label.dat", "0\tann\t0\t1\n"}, {"info.dat", info}});
+  ASSERT_TRUE(file) << errorOf(file);
+  EXPECT_EQ(file->edgeTypes.at(1).name, "link1");
+  EXPECT_EQ(file->labelNames, (Texts{"0", "1"}));
+}
+
 TEST(HgbError, InfoThatIsNotSound) {
   EXPECT_EQ(errorOfHgb({{"info.dat", "{\n \"a\": x}"}}),
             "info.dat:2:7: found `x`; expected a value: a text in double quotes, a number, `{`, `[`, `true`, `false` "
@@ -597,7 +675,9 @@ TEST(HgbError, Words) {
   EXPECT_EQ(message("0\ta\t0\n2\tb\t0\n", ""),
             "node.dat:2: the node is `2`; expected 1: nodes are numbered in order, from 0");
   EXPECT_EQ(message("0\ta\t0\t1,2\n1\tb\t0\t1\n", ""),
-            "node.dat:2: has 1 features, but nodes of its type before it have 2");
+            "node.dat:2: has 1 feature, but nodes of its type before it have 2");
+  EXPECT_EQ(message("0\n", ""),
+            "node.dat:1: has 1 field; expected id, name, type and perhaps features, separated by tabs");
   EXPECT_EQ(message("0\ta\t0\t1,x\n", ""), "node.dat:1: the features are `1,x`; expected numbers separated by commas");
   EXPECT_EQ(message("0\ta\t0\n", "0\t7\t0\t1\n"), "link.dat:1: the destination is 7; node.dat has nodes 0 to 0");
 }
@@ -652,6 +732,21 @@ TEST(OgbError, ValuesThatAreNone) {
             "raw/node-label.csv:2: column 1 is 2.000000; expected 1 where the node is of the class, else 0");
   EXPECT_EQ(message("raw/node-label.csv", "1,0\n0,nan\n0,0\n"),
             "raw/node-label.csv:2: 1 of 2 labels are NaN; expected all of them or none");
+  EXPECT_EQ(message("raw/node-feat.csv", "1,2\n1\n"),
+            "raw/node-feat.csv:2: has 1 field; expected 2, as in the rows before");
+  EXPECT_EQ(message("raw/node-feat.csv", "1,2\n"), "raw/node-feat.csv: has 1 row for 3 nodes of type `node`");
+}
+
+TEST(OgbError, NodesInTwoSplits) {
+  Folder folder;
+  folder.write("raw/edge.csv", "0,1\n1,2\n");
+  folder.write("raw/node-label.csv", "0\n1\n1\n");
+  folder.write("split/random/train.csv", "0\n2\n");
+  folder.write("split/random/test.csv", "1\n\n2\n");
+  ImportOptions options;
+  options.inputs = {folder.path};
+  EXPECT_EQ(errorOf(import(options)), folder.at("split/random/train.csv") + ":2: node 2 of type `node` is in " +
+                                          folder.at("split/random/test.csv") + " too; expected each node in one split");
 }
 
 TEST(OgbImport, ArraysWithGivenTypesAndUsedNodesOnly) {
@@ -744,6 +839,64 @@ TEST(PlanetoidError, FeaturesThatAreNotFinite) {
   options.inputs = {folder.path};
   EXPECT_EQ(errorOf(import(options)),
             folder.at("ind.a.allx") + ": row 1, column 0 is nan; expected finite numbers: the file may be damaged");
+}
+
+namespace {
+
+/// A table of classes with as many rows as the values fill.
+std::string pickledClasses(int64_t columns, const std::vector<float> &values) {
+  return "\x80\x02" + pickledArray("f4", {static_cast<int64_t>(values.size()) / columns, columns}, bytesOf(values)) +
+         ".";
+}
+
+/// The error for the three nodes with some files replaced; without the folder's name.
+std::string errorOfPlanetoid(const std::vector<std::pair<std::string, std::string>> &files) {
+  Folder folder;
+  writePlanetoid(folder);
+  folder.write("ind.a.y", pickledClasses(2, {1, 0}));
+  folder.write("ind.a.ally", pickledClasses(2, {1, 0, 0, 1}));
+  folder.write("ind.a.ty", pickledClasses(2, {1, 0}));
+  for (const auto &[name, contents] : files)
+    folder.write(name, contents);
+  ImportOptions options;
+  options.inputs = {folder.path};
+  std::string error = errorOf(import(options));
+  for (size_t at; (at = error.find(folder.path + "/")) != std::string::npos;)
+    error.erase(at, folder.path.size() + 1);
+  return error;
+}
+
+}  // namespace
+
+TEST(PlanetoidError, LabelsThatAreNone) {
+  EXPECT_EQ(errorOfPlanetoid({}), "no error");
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.ally", pickledClasses(2, {1, 0, 0, nan})}}),
+            "ind.a.ally: row 1, column 1 is nan; expected 1 where the node is of the class, else 0");
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.y", pickledClasses(2, {2, 0})}}),
+            "ind.a.y: row 0, column 0 is 2.000000; expected 1 where the node is of the class, else 0");
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.ty", pickledClasses(2, {0, 0.5})}}),
+            "ind.a.ty: row 0, column 1 is 0.500000; expected 1 where the node is of the class, else 0");
+}
+
+TEST(PlanetoidError, LabelsOfOtherWidths) {
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.ty", pickledClasses(3, {1, 0, 0})}}),
+            "ind.a.ty: has 3 columns, but ind.a.y has 2; expected one for each class");
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.ally", pickledClasses(1, {1, 0})}}),
+            "ind.a.ally: has 1 column, but ind.a.y has 2; expected one for each class");
+}
+
+TEST(PlanetoidError, TestNodes) {
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.test.index", "\n"}}),
+            "ind.a.test.index: has no rows; expected the number of a test node in each");
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.test.index", "2\n\n2\n"}}),
+            "ind.a.test.index:3: node 2 is in line 1 already; expected each node once");
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.test.index", "1\n"}}),
+            "ind.a.test.index:1: node 1 has a row in ind.a.ally, which holds nodes 0 to 1; expected test nodes after "
+            "those");
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.test.index", "3\n"}}), "ind.a.test.index:1: found `3`; expected a node, 0 to 2");
+  EXPECT_EQ(errorOfPlanetoid({{"ind.a.graph", "\x80\x02}."}, {"ind.a.test.index", "0\n"}}),
+            "ind.a.test.index:1: found `0`; the graph has no nodes");
 }
 
 // What no importer looks for.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace hector {
@@ -156,6 +157,7 @@ Result<std::vector<std::string>> readDictionary(const InputFile &file, ImportRep
   constexpr uint64_t kMaxId = uint64_t{1} << 31;
   std::vector<std::string> names;
   std::vector<int64_t> lineOf;
+  std::unordered_map<std::string, uint64_t> idOf;
   const size_t start = format->countLine ? 1 : 0;
   size_t first = start;
   for (size_t i = start; i < table->rows.size(); ++i) {
@@ -184,6 +186,10 @@ Result<std::vector<std::string>> readDictionary(const InputFile &file, ImportRep
     if (lineOf[id] != 0)
       return Status::invalid(place + "the id " + std::to_string(id) + " is taken by " + inTicks(names[id]) +
                              " in line " + std::to_string(lineOf[id]));
+    if (auto [it, isNew] = idOf.emplace(name, id); !isNew)
+      return Status::invalid(place + inTicks(name) + " has the id " + std::to_string(id) + ", but in line " +
+                             std::to_string(lineOf[it->second]) + " it has the id " + std::to_string(it->second) +
+                             "; expected each name once");
     names[id] = name;
     lineOf[id] = table->lineOf[i];
   }
@@ -194,6 +200,11 @@ Result<std::vector<std::string>> readDictionary(const InputFile &file, ImportRep
     if (lineOf[id] == 0)
       names[id] = std::to_string(id);
   return names;
+}
+
+/// What is said of a file of triples or edges without rows: a warning beside others, else an error.
+std::string noRows(const InputFile &file, std::string_view expected) {
+  return file.name + ": has no rows; expected " + std::string(expected) + ": is it complete?";
 }
 
 uint8_t splitCode(Split split) {
@@ -210,6 +221,7 @@ Result<Imported> importTriples(const std::vector<InputFile> &files, const Import
     TableFormat format;
   };
   std::vector<Part> parts, others;
+  std::vector<std::string> empty;  // what is said of files without rows
   for (const InputFile &file : files) {
     std::string_view what;
     if (isDictionary(file, what)) {
@@ -219,15 +231,25 @@ Result<Imported> importTriples(const std::vector<InputFile> &files, const Import
       (what == "relation" ? relationNames : entityNames) = std::move(*names);
       continue;
     }
+    Result<bool> rows = hasRows(file);
+    if (!rows)
+      return rows.status();
+    if (!*rows) {
+      empty.push_back(noRows(file, "triples"));
+      continue;
+    }
     Result<TableFormat> format = sniffTable(file);
     if (!format)
       return format.status();
     (format->numColumns == 3 ? parts : others).push_back({&file, *format});
   }
+  if (parts.empty() && others.empty() && !empty.empty())
+    return Status::invalid(empty.front());
+  context.report.warnings.insert(context.report.warnings.end(), empty.begin(), empty.end());
   if (parts.empty())
     return Status::invalid(files[0].name + ": has rows of " +
-                           std::to_string(others.empty() ? 2 : others[0].format.numColumns) +
-                           " fields; triples need three (head, relation, tail)");
+                           counted(others.empty() ? 2 : static_cast<int64_t>(others[0].format.numColumns), "field") +
+                           "; triples need three (head, relation, tail)");
   bool numbers = true, anySplit = false;
   for (const Part &part : parts) {
     numbers &= part.format.allNumbers;
@@ -382,16 +404,27 @@ Result<Imported> importEdges(const std::vector<InputFile> &files, const ImportCo
   auto names = std::make_shared<StringTable>();
   bool numbers = true;
   std::vector<TableFormat> formats;
+  std::vector<const InputFile *> parts;
   for (const InputFile &file : files) {
+    Result<bool> rows = hasRows(file);
+    if (!rows)
+      return rows.status();
+    if (!*rows) {
+      context.report.warnings.push_back(noRows(file, "edges"));
+      continue;
+    }
     Result<TableFormat> format = sniffTable(file);
     if (!format)
       return format.status();
     if (format->numColumns != 2)
-      return Status::invalid(file.name + ": has rows of " + std::to_string(format->numColumns) +
-                             " fields; a list of edges needs two (source and destination)");
+      return Status::invalid(file.name + ": has rows of " + counted(static_cast<int64_t>(format->numColumns), "field") +
+                             "; a list of edges needs two (source and destination)");
     numbers &= format->allNumbers;
     formats.push_back(*format);
+    parts.push_back(&file);
   }
+  if (parts.empty())
+    return Status::invalid(noRows(files[0], "edges"));
   uint32_t largest = 0;
   RowReader reader;
   reader.columns = 2;
@@ -413,11 +446,11 @@ Result<Imported> importEdges(const std::vector<InputFile> &files, const ImportCo
     return reader.takeIds(ids);
   };
   RowReader::Stats stats;
-  for (size_t f = 0; f < files.size(); ++f) {
+  for (size_t f = 0; f < parts.size(); ++f) {
     reader.separator = formats[f].separator;
     reader.skipLines = formats[f].skipLines;
     context.report.notes.insert(context.report.notes.end(), formats[f].notes.begin(), formats[f].notes.end());
-    if (Status status = reader.read(files[f], context.watch, stats); !status.isOk())
+    if (Status status = reader.read(*parts[f], context.watch, stats); !status.isOk())
       return status;
   }
   context.report.format = "edges";

@@ -148,8 +148,9 @@ Result<int64_t> readLabels(const std::vector<LabelFile> &files, const LabelOptio
       const std::vector<std::string> &fields = table->rows[i];
       const int64_t line = table->lineOf[i];
       if (fields.size() <= std::max(columns->node, columns->label))
-        return Status::invalid(place(input.file, line) + ": has " + std::to_string(fields.size()) +
-                               " fields; expected " + std::to_string(table->rows[0].size()) + ", as in the first line");
+        return Status::invalid(place(input.file, line) + ": has " +
+                               counted(static_cast<int64_t>(fields.size()), "field") + "; expected " +
+                               std::to_string(table->rows[0].size()) + ", as in the first line");
       uint32_t node = find(fields[columns->node]);
       if (node == UINT32_MAX) {
         if (!options.skipUnknown)

@@ -83,8 +83,9 @@ Result<Numbers> readNumbers(const InputFile &file, const Watch &watch) {
       if (out.rows == 0)
         out.columns = static_cast<int64_t>(fields.size());
       if (static_cast<int64_t>(fields.size()) != out.columns)
-        return Status::invalid(file.name + ":" + std::to_string(line) + ": has " + std::to_string(fields.size()) +
-                               " fields; expected " + std::to_string(out.columns) + ", as in the rows before");
+        return Status::invalid(file.name + ":" + std::to_string(line) + ": has " +
+                               counted(static_cast<int64_t>(fields.size()), "field") + "; expected " +
+                               std::to_string(out.columns) + ", as in the rows before");
       for (std::string_view field : fields) {
         std::optional<double> number = parseNumber(field);
         if (!number)
@@ -312,8 +313,8 @@ private:
     const RawGraph &raw = imported.raw;
     Result<Numbers> numbers = readNumbers(file, context.watch);
     if (numbers && numbers->rows != raw.countOfType[type])
-      return Status::invalid(file.name + ": has " + std::to_string(numbers->rows) + " rows for " +
-                             std::to_string(raw.countOfType[type]) + " nodes of type " + inTicks(raw.nodeTypes[type]));
+      return Status::invalid(file.name + ": has " + counted(numbers->rows, "row") + " for " +
+                             counted(raw.countOfType[type], "node") + " of type " + inTicks(raw.nodeTypes[type]));
     return numbers;
   }
 
@@ -372,7 +373,9 @@ private:
     }
     for (int64_t c = 0; c <= largest; ++c)
       raw.labelNames.push_back(std::to_string(c));
-    for (auto [file, split] : splits) {
+    std::vector<uint32_t> splitOf(static_cast<size_t>(first.back()));  // of a node: its place in `splits`, from 1
+    for (uint32_t s = 0; s < splits.size(); ++s) {
+      auto [file, split] = splits[s];
       std::vector<std::string> parts = partsOf(file->inner);
       Result<uint32_t> type = typeOfFolder(*file, parts.size() > 1 ? parts[parts.size() - 2] : "");
       if (!type)
@@ -385,8 +388,13 @@ private:
         if (!(id >= 0 && id < static_cast<double>(raw.countOfType[*type])))
           return Status::invalid(file->name + ": row " + std::to_string(r) + " is not a node of type " +
                                  inTicks(raw.nodeTypes[*type]) + ", which has " +
-                                 std::to_string(raw.countOfType[*type]) + " nodes");
+                                 counted(raw.countOfType[*type], "node"));
         const auto node = static_cast<uint32_t>(first[*type] + static_cast<int64_t>(id));
+        if (uint32_t before = splitOf[node]; before > 0 && splits[before - 1].second != split)
+          return Status::invalid(numbers->place(*file, r) + ": node " + std::to_string(static_cast<int64_t>(id)) +
+                                 " of type " + inTicks(raw.nodeTypes[*type]) + " is in " +
+                                 splits[before - 1].first->name + " too; expected each node in one split");
+        splitOf[node] = s + 1;
         if (auto it = place.find(node); it != place.end())
           for (size_t i = it->second; i < raw.labels.size() && raw.labels[i].node == node; ++i)
             raw.labels[i].split = split;

@@ -87,20 +87,52 @@ Result<Sparse> readSparse(const InputFile &file) {
   return sparse;
 }
 
-/// The nodes that rows of `tx` and `ty` belong to.
-Result<std::vector<uint32_t>> readTestIndex(const InputFile &file, size_t numNodes) {
+/// A table of classes: 1 where the node of a row is of the class of a column, else 0.
+Result<PickleArray> readClasses(const InputFile &file) {
+  Result<PickleArray> classes = readArray(file);
+  if (!classes)
+    return classes.status();
+  for (size_t i = 0; i < classes->values.size(); ++i)
+    if (const double value = classes->values[i]; value != 0 && value != 1) {
+      const auto width = static_cast<size_t>(classes->shape[1]);
+      return Status::invalid(file.name + ": row " + std::to_string(i / width) + ", column " +
+                             std::to_string(i % width) + " is " + std::to_string(value) +
+                             "; expected 1 where the node is of the class, else 0");
+    }
+  return classes;
+}
+
+/// The nodes that rows of `tx` and `ty` belong to, and their lines.
+struct TestIndex {
+  std::string name;  // of the file
+  std::vector<uint32_t> nodes;
+  std::vector<int64_t> lineOf;
+
+  std::string place(size_t row) const { return name + ":" + std::to_string(lineOf[row]) + ": "; }
+};
+
+Result<TestIndex> readTestIndex(const InputFile &file, size_t numNodes) {
   Result<SmallTable> table = readSmallTable(file, ' ');
   if (!table)
     return table.status();
-  std::vector<uint32_t> nodes;
+  if (table->rows.empty())
+    return Status::invalid(file.name + ": has no rows; expected the number of a test node in each");
+  TestIndex test = {file.name, {}, std::move(table->lineOf)};
+  std::vector<int64_t> seen(numNodes);  // the line of a node; 0: none
   for (size_t i = 0; i < table->rows.size(); ++i) {
-    std::optional<uint64_t> id = parseId(table->rows[i][0]);
+    const std::string &text = table->rows[i][0];
+    std::optional<uint64_t> id = parseId(text);
     if (!id || *id >= numNodes)
-      return Status::invalid(file.name + ":" + std::to_string(table->lineOf[i]) + ": found " +
-                             inTicks(table->rows[i][0]) + "; expected a node, 0 to " + std::to_string(numNodes - 1));
-    nodes.push_back(static_cast<uint32_t>(*id));
+      return Status::invalid(
+          test.place(i) + "found " + inTicks(text) + "; " +
+          (numNodes == 0 ? "the graph has no nodes" : "expected a node, 0 to " + std::to_string(numNodes - 1)));
+    if (seen[*id] != 0)
+      return Status::invalid(test.place(i) + "node " + std::to_string(*id) + " is in line " +
+                             std::to_string(seen[*id]) + " already; expected each node once");
+    seen[*id] = test.lineOf[i];
+    test.nodes.push_back(static_cast<uint32_t>(*id));
   }
-  return nodes;
+  return test;
 }
 
 }  // namespace
@@ -154,20 +186,25 @@ Result<Imported> importPlanetoid(const std::vector<InputFile> &files, const Impo
   }
   raw.type.resize(edges.size());
 
-  std::vector<uint32_t> test;
+  TestIndex test;
   if (const InputFile *file = findPart(files, "test.index")) {
-    Result<std::vector<uint32_t>> nodes = readTestIndex(*file, numNodes);
-    if (!nodes)
-      return nodes.status();
-    test = std::move(*nodes);
+    Result<TestIndex> read = readTestIndex(*file, numNodes);
+    if (!read)
+      return read.status();
+    test = std::move(*read);
   }
   // Rows of `all…` belong to the first nodes, those of `t…` to the test nodes.
   auto rowsFit = [&](const InputFile &file, int64_t rows, bool isTest) {
-    const auto most = static_cast<int64_t>(isTest ? test.size() : numNodes);
-    return rows <= most && (!isTest || rows == most)
-               ? Status::ok()
-               : Status::invalid(file.name + ": has " + std::to_string(rows) + " rows for " + std::to_string(most) +
-                                 (isTest ? " test nodes" : " nodes"));
+    const auto most = static_cast<int64_t>(isTest ? test.nodes.size() : numNodes);
+    if (rows > most || (isTest && rows != most))
+      return Status::invalid(file.name + ": has " + counted(rows, "row") + " for " +
+                             counted(most, isTest ? "test node" : "node"));
+    for (size_t i = 0; !isTest && i < test.nodes.size(); ++i)
+      if (test.nodes[i] < rows)
+        return Status::invalid(test.place(i) + "node " + std::to_string(test.nodes[i]) + " has a row in " + file.name +
+                               ", which holds nodes 0 to " + std::to_string(rows - 1) +
+                               "; expected test nodes after those");
+    return Status::ok();
   };
   const InputFile *allX = findPart(files, "allx"), *testX = findPart(files, "tx");
   if (allX && testX && context.options.features) {
@@ -192,7 +229,7 @@ Result<Imported> importPlanetoid(const std::vector<InputFile> &files, const Impo
                                " has " + std::to_string(width));
       for (int64_t r = 0; r < sparse->rows; ++r) {
         const auto row = static_cast<size_t>(r);
-        const size_t node = isTest ? test[row] : row;
+        const size_t node = isTest ? test.nodes[row] : row;
         for (auto k = static_cast<size_t>(sparse->ptr.values[row]);
              k < static_cast<size_t>(sparse->ptr.values[row + 1]); ++k)
           raw.features[0].values[node * static_cast<size_t>(width) + static_cast<size_t>(sparse->indices.values[k])] =
@@ -207,28 +244,29 @@ Result<Imported> importPlanetoid(const std::vector<InputFile> &files, const Impo
   constexpr size_t kNumValid = 500;
   const InputFile *allY = findPart(files, "ally"), *testY = findPart(files, "ty"), *trainY = findPart(files, "y");
   if (allY && testY && trainY) {
-    Result<PickleArray> train = readArray(*trainY);
+    Result<PickleArray> train = readClasses(*trainY);
     if (!train)
       return train.status();
     const auto numTrain = static_cast<size_t>(train->shape[0]);
-    std::vector<bool> labelled(numNodes);
     for (bool isTest : {false, true}) {
       const InputFile &file = isTest ? *testY : *allY;
-      Result<PickleArray> classes = readArray(file);
+      Result<PickleArray> classes = readClasses(file);
       if (!classes)
         return classes.status();
       if (Status status = rowsFit(file, classes->shape[0], isTest); !status.isOk())
         return status;
+      if (classes->shape[1] != train->shape[1])
+        return Status::invalid(file.name + ": has " + counted(classes->shape[1], "column") + ", but " + trainY->name +
+                               " has " + std::to_string(train->shape[1]) + "; expected one for each class");
       const auto width = static_cast<size_t>(classes->shape[1]);
       while (raw.labelNames.size() < width)
         raw.labelNames.push_back(std::to_string(raw.labelNames.size()));
       for (size_t r = 0; r < static_cast<size_t>(classes->shape[0]); ++r) {
         const auto *row = classes->values.data() + r * width;
         const auto numOnes = std::count(row, row + width, 1.0);
-        const size_t node = isTest ? test[r] : r;
-        if (numOnes == 0 || labelled[node])
+        const size_t node = isTest ? test.nodes[r] : r;
+        if (numOnes == 0)
           continue;  // a row without a class: a node that was never labelled
-        labelled[node] = true;
         raw.multiLabel |= numOnes > 1;
         Split split = isTest                        ? Split::Test
                       : node < numTrain             ? Split::Train

@@ -131,8 +131,25 @@ std::string headerNote(const InputFile &file, int64_t line, const std::vector<st
   return headerNote(file, line, text);
 }
 
+namespace {
+
+constexpr size_t kLook = 1 << 16;  // bytes at the start of a file that tell its format
+
+}  // namespace
+
+Result<bool> hasRows(const InputFile &file) {
+  BlockReader reader(file, kLook);
+  Result<Block> block = reader.next();
+  if (!block)
+    return block.status();
+  for (std::string_view text = block->text; !text.empty();)
+    if (!trim(takeLine(text)).empty())
+      return true;
+  return false;
+}
+
 Result<TableFormat> sniffTable(const InputFile &file) {
-  constexpr size_t kLook = 1 << 16, kRows = 200;
+  constexpr size_t kRows = 200;
   BlockReader reader(file, kLook);
   Result<Block> block = reader.next();
   if (!block)
@@ -201,7 +218,7 @@ Result<TableFormat> sniffTable(const InputFile &file) {
   }
   if (format.header)
     format.notes.push_back(headerNote(file, lineOf[0], lines[0]));
-  else if (!format.allNumbers && !odd.empty() && idRows * 2 > lines.size() - first)
+  else if (!format.allNumbers && !odd.empty() && (idRows * 2 > lines.size() - first || !isColumnName(odd)))
     format.notes.push_back(file.name + ":" + std::to_string(lineOf[oddRow]) + ": " + inTicks(odd) +
                            " is not a whole number from 0, so all fields were read as names");
   if (format.countLine || format.header)

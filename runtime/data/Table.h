@@ -37,6 +37,9 @@ bool isColumnName(std::string_view field);
 std::string headerNote(const InputFile &file, int64_t line, std::string_view text);
 std::string headerNote(const InputFile &file, int64_t line, const std::vector<std::string> &fields, char separator);
 
+/// Whether the start of a file holds more than empty lines.
+Result<bool> hasRows(const InputFile &file);
+
 /// Looks at the start of a file. Fails where it is empty or not text.
 Result<TableFormat> sniffTable(const InputFile &file);
 

@@ -72,6 +72,9 @@ Result<std::vector<EdgeType>> edgeTypesOf(const TensorFile &tensors) {
           if (!value.is_number_unsigned() || value.get<uint64_t>() >= array->size())
             return fail("`inverse_of` to be the number of another edge type, 0 to " +
                         std::to_string(array->size() - 1));
+          if (value.get<uint64_t>() == types.size())
+            return fail("`inverse_of` to be the number of another edge type, not " + std::to_string(types.size()) +
+                        ", its own");
           type.inverseOf = value.get<int64_t>();
         }
       }
@@ -212,6 +215,19 @@ void checkLabels(const TensorFile &tensors, int64_t numNodes, size_t numClasses,
     }
 }
 
+void checkEdgeSplit(const TensorFile &tensors, int64_t numEdges, Findings &findings) {
+  const Tensor *split = tensors.find("edge.split");
+  if (!split)
+    return;
+  if (split->dtype != DType::U8 || split->shape != std::vector<int64_t>{numEdges})
+    return findings.add("edge.split holds " + std::string(name(split->dtype)) + " of shape " +
+                        formatShape(split->shape) + "; expected U8 of shape [" + std::to_string(numEdges) + "]");
+  for (int64_t e = 0; e < numEdges; ++e)
+    if (int64_t value = split->intAt(e); value > 2)
+      return findings.add("edge.split[" + std::to_string(e) + "] is " + std::to_string(value) +
+                          "; expected 0 (train), 1 (valid) or 2 (test)");
+}
+
 void checkNames(const TensorFile &tensors, int64_t numNodes, bool deep, Findings &findings) {
   const Tensor *bytes = tensors.find("names.bytes");
   const Tensor *offsets = idTensor(tensors, "names.offsets", findings);
@@ -331,7 +347,7 @@ void checkEnds(const Graph &graph, const std::vector<std::string> &nodeTypes, co
 }
 
 /// Tells the graph which node types the descriptions of its relations name.
-void nameEnds(Graph &graph, const std::vector<std::string> &nodeTypes, const std::vector<EdgeType> &edgeTypes) {
+void tellEnds(Graph &graph, const std::vector<std::string> &nodeTypes, const std::vector<EdgeType> &edgeTypes) {
   auto typeOf = [&](const std::string &name) {
     auto it = std::find(nodeTypes.begin(), nodeTypes.end(), name);
     return name.empty() || it == nodeTypes.end() ? int64_t{-1} : static_cast<int64_t>(it - nodeTypes.begin());
@@ -372,18 +388,21 @@ Described describe(const TensorFile &tensors, bool deep, Findings &findings) {
   if (auto it = tensors.metadata.find("hector.format"); it != tensors.metadata.end() && it->second != kFormat)
     findings.add("the metadata `hector.format` is " + inTicks(it->second) + "; this version reads `graph/1`");
   auto keep = [&](auto result, auto &field) {
-    if (result)
+    const bool isSound = bool(result);
+    if (isSound)
       field = std::move(*result);
     else
       findings.add(result.status().message());
+    return isSound;
   };
-  keep(namesOf(tensors, "node_types"), contents.nodeTypes);
+  // What needs types that cannot be read is not checked: one mistake is one finding.
+  const bool soundNodeTypes = keep(namesOf(tensors, "node_types"), contents.nodeTypes);
   keep(namesOf(tensors, "label_names"), contents.labelNames);
-  keep(edgeTypesOf(tensors), contents.edgeTypes);
+  const bool soundEdgeTypes = keep(edgeTypesOf(tensors), contents.edgeTypes);
   if (auto it = tensors.metadata.find("source"); it != tensors.metadata.end())
     contents.source = it->second;
 
-  const bool hasEdgeTypes = tensors.metadata.contains("edge_types");
+  const bool hasEdgeTypes = soundEdgeTypes && tensors.metadata.contains("edge_types");
   Result<Graph> graph = graphWith(tensors, hasEdgeTypes ? static_cast<int64_t>(contents.edgeTypes.size()) : -1);
   if (!graph) {
     findings.add(graph.status().message());
@@ -396,24 +415,23 @@ Described describe(const TensorFile &tensors, bool deep, Findings &findings) {
   if (!hasEdgeTypes && graph->numRelations() <= graph->numEdges() + kFewRelations)
     for (int64_t r = 0; r < graph->numRelations(); ++r)
       contents.edgeTypes.push_back({.name = "relation" + std::to_string(r), .src = "", .dst = ""});
-  if (Status status = checkNodeTypes(static_cast<int64_t>(contents.nodeTypes.size()), *graph); !status.isOk()) {
+  if (Status status = checkNodeTypes(static_cast<int64_t>(contents.nodeTypes.size()), *graph);
+      soundNodeTypes && !status.isOk()) {
     findings.add(status.message());
     return out;
   }
   std::set<std::string> distinct(contents.nodeTypes.begin(), contents.nodeTypes.end());
   if (distinct.size() != contents.nodeTypes.size())
     findings.add("the metadata `node_types` has a name twice; expected different names");
-  if (hasEdgeTypes) {
+  if (hasEdgeTypes && soundNodeTypes) {
     checkEnds(*graph, contents.nodeTypes, contents.edgeTypes, findings);
-    nameEnds(*graph, contents.nodeTypes, contents.edgeTypes);
+    tellEnds(*graph, contents.nodeTypes, contents.edgeTypes);
   }
   checkNames(tensors, graph->numNodes(), deep, findings);
-  checkFeatures(tensors, *graph, contents.nodeTypes, deep, findings);
+  if (soundNodeTypes)
+    checkFeatures(tensors, *graph, contents.nodeTypes, deep, findings);
   checkLabels(tensors, graph->numNodes(), contents.labelNames.size(), findings);
-  if (const Tensor *split = tensors.find("edge.split");
-      split && (split->dtype != DType::U8 || split->shape != std::vector<int64_t>{graph->numEdges()}))
-    findings.add("edge.split holds " + std::string(name(split->dtype)) + " of shape " + formatShape(split->shape) +
-                 "; expected U8 of shape [" + std::to_string(graph->numEdges()) + "]");
+  checkEdgeSplit(tensors, graph->numEdges(), findings);
   out.graph = std::move(*graph);
   return out;
 }
@@ -469,26 +487,31 @@ Result<Graph> readGraph(const TensorFile &tensors, int64_t numRelations, int64_t
   Result<int64_t> named = numNamedRelations(tensors);
   if (!named)
     return named.status();
+  Result<Json> nodeTypes = arrayOf(tensors, "node_types");
+  if (!nodeTypes)
+    return nodeTypes.status();
+  Result<Graph> graph = Graph::fromTensors(tensors, *named >= 0 ? *named : numRelations, numNodes);
+  if (graph && !nodeTypes->is_null())
+    if (Status status = checkNodeTypes(static_cast<int64_t>(nodeTypes->size()), *graph); !status.isOk())
+      return status;
+  return graph;
+}
+
+Status nameEnds(const TensorFile &tensors, Graph &graph) {
+  if (!tensors.metadata.contains("edge_types"))
+    return Status::ok();
   Result<std::vector<std::string>> nodeTypes = namesOf(tensors, "node_types");
   if (!nodeTypes)
     return nodeTypes.status();
   Result<std::vector<EdgeType>> edgeTypes = edgeTypesOf(tensors);
   if (!edgeTypes)
     return edgeTypes.status();
-  Result<Graph> graph = Graph::fromTensors(tensors, *named >= 0 ? *named : numRelations, numNodes);
-  if (!graph)
-    return graph;
-  if (tensors.metadata.contains("node_types"))
-    if (Status status = checkNodeTypes(static_cast<int64_t>(nodeTypes->size()), *graph); !status.isOk())
-      return status;
-  if (*named >= 0) {
-    Findings findings(1);
-    checkEnds(*graph, *nodeTypes, *edgeTypes, findings);
-    if (findings.full())
-      return Status::invalid(std::move(findings).take().front());
-    nameEnds(*graph, *nodeTypes, *edgeTypes);
-  }
-  return graph;
+  Findings findings(1);
+  checkEnds(graph, *nodeTypes, *edgeTypes, findings);
+  if (findings.full())
+    return Status::invalid(std::move(findings).take().front());
+  tellEnds(graph, *nodeTypes, *edgeTypes);
+  return Status::ok();
 }
 
 Result<GraphFile> graphFromTensors(TensorFile tensors, const std::string &name) {

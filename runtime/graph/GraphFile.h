@@ -53,6 +53,9 @@ struct GraphFile : GraphContents {
 /// are negative are worked out as `Graph::fromTensors` does. Fails where the metadata names another number of node
 /// types than the graph has.
 Result<Graph> readGraph(const TensorFile &tensors, int64_t numRelations = -1, int64_t numNodes = -1);
+/// Tells a graph which node types its relations join, as the metadata names them. Fails if the metadata is not
+/// understood, or if edges contradict it.
+Status nameEnds(const TensorFile &tensors, Graph &graph);
 /// How many edge types the metadata names, -1 where it names none. Fails where it is not understood.
 Result<int64_t> numNamedRelations(const TensorFile &tensors);
 

@@ -171,6 +171,7 @@ TEST(GraphFileTest, MetadataNamesTheEndsOfRelationsWithoutEdges) {
   tensors.metadata["edge_types"] = R"(["a", "b", {"name": "c", "src": "paper", "dst": "author"}, "d"])";
   Result<Graph> graph = readGraph(tensors);
   ASSERT_TRUE(graph) << graph.status().message();
+  ASSERT_TRUE(nameEnds(tensors, *graph).isOk());
   Result<IdArray> src = graph->srcTypeOfRelation(), dst = graph->dstTypeOfRelation();
   ASSERT_TRUE(src && dst);
   for (auto [relation, at, to] : {std::tuple(0, 0, 1), std::tuple(1, 1, 0), std::tuple(2, 1, 0), std::tuple(3, 0, 0)}) {
@@ -184,8 +185,8 @@ TEST(GraphFileTest, MetadataThatEdgesContradictIsRefused) {
   tensors.metadata["node_types"] = R"(["author", "paper"])";
   tensors.metadata["edge_types"] = R"([{"name": "a", "src": "paper", "dst": "paper"}, "b"])";
   Result<Graph> graph = readGraph(tensors);
-  ASSERT_FALSE(graph);
-  EXPECT_EQ(graph.status().message(),
+  ASSERT_TRUE(graph) << graph.status().message();
+  EXPECT_EQ(nameEnds(tensors, *graph).message(),
             "edge type 0 `a` has sources of type `paper`, which are nodes 2 to 2, but edge 0 has node 0");
 }
 
@@ -269,6 +270,19 @@ TEST(CheckGraph, TypesThatDoNotFit) {
       "number of another edge type, 0 to 1");
 }
 
+TEST(CheckGraph, TypesThatCannotBeReadAreOneFinding) {
+  EXPECT_EQ(findings([](TensorFile &f) { f.metadata["edge_types"] = "{}"; }),
+            Texts{"the metadata `edge_types` is `{}`; expected a JSON array"});
+  EXPECT_EQ(findings([](TensorFile &f) { f.metadata["node_types"] = "{}"; }),
+            Texts{"the metadata `node_types` is `{}`; expected a JSON array"});
+}
+
+TEST(CheckGraph, InversesOfThemselves) {
+  EXPECT_EQ(findings([](TensorFile &f) { f.metadata["edge_types"] = R"(["a",{"name":"b","inverse_of":1}])"; }),
+            Texts{"entry 1 of the metadata `edge_types` is `{\"inverse_of\":1,\"name\":\"b\"}`; expected `inverse_of` "
+                  "to be the number of another edge type, not 1, its own"});
+}
+
 TEST(CheckGraph, InversesOfOtherSizes) {
   EXPECT_EQ(findings([](TensorFile &f) {
               f.tensors["graph.src"] = ids({0, 1, 2});
@@ -341,6 +355,17 @@ TEST(CheckGraph, Splits) {
             Texts{"node 0 is in split.test and in split.train; expected it in one of them"});
   EXPECT_EQ(findings([](TensorFile &f) { f.tensors["split.valid"] = ids({2}); }),
             Texts{"split.valid[0] is node 2, which has no label; expected nodes of label.node"});
+}
+
+TEST(CheckGraph, SplitsOfEdges) {
+  auto splits = [](const Ids &values) {
+    return [=](TensorFile &f) {
+      f.tensors["edge.split"] = Tensor::fromInt64({static_cast<int64_t>(values.size())}, values, DType::U8);
+    };
+  };
+  EXPECT_EQ(findings(splits({0, 1, 2, 0})), Texts{});
+  EXPECT_EQ(findings(splits({0, 1, 3, 0})), Texts{"edge.split[2] is 3; expected 0 (train), 1 (valid) or 2 (test)"});
+  EXPECT_EQ(findings(splits({0, 1})), Texts{"edge.split holds U8 of shape [2]; expected U8 of shape [4]"});
 }
 
 TEST(CheckGraph, SeveralFindingsAreAllNamed) {

@@ -122,6 +122,8 @@ static Result<Graph> bindGraph(const TensorFile &file, const language::Signature
     }
     return std::move(graph).status();
   }
+  if (Status status = nameEnds(file, *graph); !status.isOk())
+    return status;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const InputDecl &input = signature.inputs[i];
     if (tensors[i] && input.home != Home::Shared && tensors[i]->shape[0] != countOf(*graph, input.home))
