@@ -52,6 +52,26 @@ std::optional<std::string> difference(const Table &a, const Table &b) {
   return std::nullopt;
 }
 
+/// Whether a function without groups gives other results if its arguments change in their last bits: it compares
+/// numbers that are equal but for rounding.
+bool jumps(mlir::func::FuncOp function, const Graph &graph, const std::vector<Table> &arguments,
+           const std::vector<Table> &results, uint64_t seed) {
+  constexpr int kTries = 32;
+  for (int i = 0; i < kTries; ++i) {
+    std::vector<Table> moved = arguments;
+    for (Table &table : moved)
+      for (double &value : table.values) {
+        seed = mix(seed);
+        value *= 1.0 + (static_cast<double>(seed % 17) - 8.0) * 0x1p-52;
+      }
+    auto others = interpret(function, graph, std::move(moved), kMode);
+    for (size_t k = 0; others && k < results.size(); ++k)
+      if (difference(results[k], (*others)[k]))
+        return true;
+  }
+  return false;
+}
+
 /// Numbers for the choices that passes make by row counts. They need not be the graph's own: any plan is right. Only
 /// what a plan may rest on, that relations join one type to one type, is true.
 flow::GraphAttr randomNumbers(mlir::MLIRContext &context, const Graph &graph, uint64_t seed) {
@@ -146,18 +166,25 @@ std::optional<Failure> Judge::judge(const Program &program, uint64_t seed, bool 
     if (!results)
       return Failure{"failed", "--passes " + way + ": " + results.status().message()};
     // The same in loops: groups in their own order, rows cut at random places and joined.
-    if (Status status = formGroups(*copy); !status.isOk())
+    mlir::OwningOpRef<mlir::ModuleOp> loops = copy->clone();
+    if (Status status = formGroups(*loops); !status.isOk())
       return Failure{"failed", "--passes " + way + ": " + status.message()};
     RunMode cut = kMode;
     cut.cuts = seed;
-    auto grouped = interpret(function, bound->graph, arguments, cut);
+    auto grouped = interpret(*loops->getOps<mlir::func::FuncOp>().begin(), bound->graph, arguments, cut);
     ++counts.runs;
     if (!grouped)
       return Failure{"failed", "groups of --passes " + way + ": " + grouped.status().message()};
     for (size_t i = 0; i < results->size(); ++i)
-      if (auto where = difference((*results)[i], (*grouped)[i]))
+      if (auto where = difference((*results)[i], (*grouped)[i])) {
+        // Sums in another order are rounded otherwise, which a comparison of equal numbers shows.
+        if (jumps(function, bound->graph, arguments, *results, seed)) {
+          ++counts.kinks;
+          return std::nullopt;
+        }
         return Failure{"differs", "`" + resultName(function, i).str() + "` differs with groups after --passes " + way +
                                       ": " + *where};
+      }
     if (!expected) {
       expected = std::move(*results);
       continue;

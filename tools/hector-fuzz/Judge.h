@@ -17,7 +17,7 @@ struct Failure {
 };
 
 struct Tally {
-  int64_t programs = 0, runs = 0, gradientChecks = 0, rough = 0;
+  int64_t programs = 0, runs = 0, gradientChecks = 0, rough = 0, kinks = 0;
 };
 
 class Judge {
