@@ -7,6 +7,7 @@
 #include <mlir/IR/BuiltinOps.h>
 #include <mlir/Parser/Parser.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -7,6 +7,7 @@
 
 #include <mlir/Dialect/Func/IR/FuncOps.h>
 
+#include <cstdint>
 #include <vector>
 
 namespace hector {

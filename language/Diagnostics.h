@@ -3,6 +3,7 @@
 
 #include "language/Source.h"
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <tuple>

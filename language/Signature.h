@@ -4,6 +4,7 @@
 #include "language/Ast.h"
 #include "language/Diagnostics.h"
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>

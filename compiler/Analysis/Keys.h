@@ -15,6 +15,7 @@
 #include <llvm/ADT/DenseMap.h>
 #include <mlir/Dialect/Func/IR/FuncOps.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 

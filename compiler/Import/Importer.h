@@ -9,6 +9,7 @@
 #include <llvm/ADT/SmallVector.h>
 #include <mlir/IR/Builders.h>
 
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <set>

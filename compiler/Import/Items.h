@@ -4,6 +4,7 @@
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "language/Signature.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>

@@ -3,6 +3,7 @@
 
 #include "language/Ast.h"
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>

@@ -5,6 +5,7 @@
 #include <llvm/ADT/StringRef.h>
 #include <mlir/Pass/PassManager.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -14,6 +14,7 @@
 #include <mlir/IR/Diagnostics.h>
 #include <mlir/IR/OwningOpRef.h>
 
+#include <cstdint>
 #include <memory>
 
 namespace hector {

@@ -5,6 +5,7 @@
 #include "runtime/data/Pipeline.h"
 #include "runtime/graph/GraphFile.h"
 
+#include <cstdint>
 #include <functional>
 
 namespace hector {

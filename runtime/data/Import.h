@@ -5,6 +5,7 @@
 #include "runtime/data/Labels.h"
 #include "runtime/data/Rdf.h"
 
+#include <cstdint>
 #include <optional>
 
 namespace hector {

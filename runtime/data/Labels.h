@@ -4,6 +4,7 @@
 #include "runtime/data/Assemble.h"
 #include "runtime/data/Input.h"
 
+#include <cstdint>
 #include <functional>
 
 namespace hector {

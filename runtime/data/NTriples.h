@@ -8,6 +8,7 @@
 #include "runtime/data/Pipeline.h"
 #include "runtime/data/StringTable.h"
 
+#include <cstdint>
 #include <deque>
 #include <string>
 

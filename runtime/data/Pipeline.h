@@ -4,6 +4,7 @@
 #include "runtime/data/Input.h"
 
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <new>

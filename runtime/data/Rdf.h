@@ -5,6 +5,7 @@
 #include "runtime/data/Input.h"
 #include "runtime/data/NTriples.h"
 
+#include <cstdint>
 #include <optional>
 
 namespace hector {

@@ -4,6 +4,7 @@
 #include "runtime/data/Pipeline.h"
 #include "runtime/data/StringTable.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

@@ -15,6 +15,7 @@
 #include "runtime/graph/Graph.h"
 #include "runtime/storage/Safetensors.h"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -4,6 +4,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/storage/Tensor.h"
 
+#include <cstdint>
 #include <map>
 #include <string>
 

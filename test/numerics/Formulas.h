@@ -3,6 +3,7 @@
 
 #include "test/numerics/Harness.h"
 
+#include <cstdint>
 #include <functional>
 
 namespace hector::numerics {

@@ -5,6 +5,7 @@
 
 #include <mlir/IR/MLIRContext.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 

@@ -7,6 +7,8 @@
 #include <mlir/IR/BuiltinOps.h>
 #include <mlir/IR/OwningOpRef.h>
 
+#include <cstdint>
+
 namespace hector::fuzz {
 
 struct ModuleTally {

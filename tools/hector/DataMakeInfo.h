@@ -5,6 +5,7 @@
 #include "runtime/graph/GraphSummary.h"
 #include "runtime/graph/Synthetic.h"
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>

@@ -10,6 +10,7 @@
 #include <mlir/Interfaces/ControlFlowInterfaces.h>
 #include <mlir/Interfaces/SideEffectInterfaces.h>
 
+#include <cstdint>
 #include <optional>
 
 // clang-format off: generated code needs what is included above.

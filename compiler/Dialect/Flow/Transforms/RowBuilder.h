@@ -7,6 +7,8 @@
 
 #include <mlir/IR/Builders.h>
 
+#include <cstdint>
+
 namespace hector::flow {
 
 /// A table read through a map, from the rows of a domain that the context gives.
