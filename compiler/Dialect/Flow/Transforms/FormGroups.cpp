@@ -5,7 +5,6 @@
 #include "compiler/Dialect/Flow/Transforms/FlowPass.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 
-#include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/SetVector.h>
 #include <mlir/IR/Builders.h>
 #include <mlir/IR/IRMapping.h>
