@@ -329,6 +329,69 @@ template <class Id> Pairs findPairs(std::span<const Id> nodes, std::span<const i
           IdArray(std::move(relationPtr))};
 }
 
+IdArray gather(const IdArray &values, const IdArray &places) {
+  return values.visit([&]<class Id>(std::span<const Id> from) {
+    return places.visit([&](auto at) {
+      BigVector<Id> to(at.size());
+      parallelFor(places.size(), kGrain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          to[i] = from[at[i]];
+      });
+      return IdArray(std::move(to));
+    });
+  });
+}
+
+IdArray invert(const IdArray &permutation) {
+  return permutation.visit([&]<class Id>(std::span<const Id> places) {
+    BigVector<Id> inverse(places.size());
+    parallelFor(permutation.size(), kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        inverse[places[i]] = static_cast<Id>(i);
+    });
+    return IdArray(std::move(inverse));
+  });
+}
+
+/// Where each pair's edges begin: within a node, a pair begins wherever the type changes.
+template <class Id>
+static BigVector<Id> findEdgePtr(std::span<const Id> pairPtr, const EdgeIndex &edges, const IdArray &etype,
+                                 int64_t numPairs) {
+  BigVector<Id> edgePtr(static_cast<size_t>(numPairs) + 1);
+  edgePtr[numPairs] = static_cast<Id>(edges.edges.size());
+  edges.ptr.visit([&](auto ptr) {
+    edges.edges.visit([&](auto ids) {
+      etype.visit([&](auto types) {
+        constexpr int64_t kNodes = int64_t{1} << 12;  // few, since some have many edges
+        parallelFor(edges.ptr.size() - 1, kNodes, [&](int64_t begin, int64_t end) {
+          for (int64_t node = begin; node < end; ++node) {
+            int64_t place = pairPtr[node], type = -1;
+            for (int64_t i = ptr[node]; i < ptr[node + 1]; ++i)
+              if (types[ids[i]] != type) {
+                type = types[ids[i]];
+                edgePtr[place++] = static_cast<Id>(i);
+              }
+          }
+        });
+      });
+    });
+  });
+  return edgePtr;
+}
+
+PairIndex groupPairs(const Pairs &pairs, const EdgeIndex &edges, const IdArray &etype) {
+  PairIndex index;
+  pairs.node.visit([&](auto nodes) {
+    EdgeIndex byNode = groupByNode(nodes, edges.ptr.size() - 1);
+    index.ptr = std::move(byNode.ptr);
+    index.pairs = std::move(byNode.edges);
+  });
+  index.relation = gather(pairs.relation, index.pairs);
+  index.places = invert(index.pairs);
+  index.edgePtr = index.ptr.visit([&](auto ptr) { return IdArray(findEdgePtr(ptr, edges, etype, pairs.count())); });
+  return index;
+}
+
 template <class Id> IdArray degreeOrder(std::span<const Id> ptr) {
   const int64_t numNodes = ptr.empty() ? 0 : static_cast<int64_t>(ptr.size()) - 1;
   BigVector<Id> order(static_cast<size_t>(numNodes));
