@@ -353,42 +353,34 @@ IdArray invert(const IdArray &permutation) {
   });
 }
 
-/// Where each pair's edges begin: within a node, a pair begins wherever the type changes.
-template <class Id>
-static BigVector<Id> findEdgePtr(std::span<const Id> pairPtr, const EdgeIndex &edges, const IdArray &etype,
-                                 int64_t numPairs) {
-  BigVector<Id> edgePtr(static_cast<size_t>(numPairs) + 1);
-  edgePtr[numPairs] = static_cast<Id>(edges.edges.size());
-  edges.ptr.visit([&](auto ptr) {
-    edges.edges.visit([&](auto ids) {
-      etype.visit([&](auto types) {
-        constexpr int64_t kNodes = int64_t{1} << 12;  // few, since some have many edges
-        parallelFor(edges.ptr.size() - 1, kNodes, [&](int64_t begin, int64_t end) {
-          for (int64_t node = begin; node < end; ++node) {
-            int64_t place = pairPtr[node], type = -1;
-            for (int64_t i = ptr[node]; i < ptr[node + 1]; ++i)
-              if (types[ids[i]] != type) {
-                type = types[ids[i]];
-                edgePtr[place++] = static_cast<Id>(i);
-              }
-          }
-        });
-      });
-    });
-  });
-  return edgePtr;
-}
-
-PairIndex groupPairs(const Pairs &pairs, const EdgeIndex &edges, const IdArray &etype) {
+PairIndex groupPairs(const Pairs &pairs, const EdgeIndex &edges, std::span<const int64_t> etypePtr) {
   PairIndex index;
+  const int64_t numNodes = edges.ptr.size() - 1;
   pairs.node.visit([&](auto nodes) {
-    EdgeIndex byNode = groupByNode(nodes, edges.ptr.size() - 1);
+    EdgeIndex byNode = groupByNode(nodes, numNodes);
     index.ptr = std::move(byNode.ptr);
     index.pairs = std::move(byNode.edges);
   });
   index.relation = gather(pairs.relation, index.pairs);
   index.places = invert(index.pairs);
-  index.edgePtr = index.ptr.visit([&](auto ptr) { return IdArray(findEdgePtr(ptr, edges, etype, pairs.count())); });
+  index.edgePtr = edges.edges.visit([&]<class Id>(std::span<const Id> ids) {
+    BigVector<Id> edgePtr(static_cast<size_t>(pairs.count()) + 1);
+    edgePtr[pairs.count()] = static_cast<Id>(ids.size());
+    constexpr int64_t kNodes = int64_t{1} << 12;  // few, since some have many edges
+    parallelFor(numNodes, kNodes, [&](int64_t begin, int64_t end) {
+      for (int64_t node = begin; node < end; ++node) {
+        // A node's edges rise, so a pair ends where the edges of its relation do.
+        int64_t place = index.ptr[node], relationEnd = -1;
+        const int64_t last = edges.ptr[node + 1];
+        for (int64_t i = edges.ptr[node]; i < last; ++i)
+          if (ids[i] >= relationEnd) {
+            relationEnd = etypePtr[index.relation[place] + 1];
+            edgePtr[place++] = static_cast<Id>(i);
+          }
+      }
+    });
+    return IdArray(std::move(edgePtr));
+  });
   return index;
 }
 

@@ -25,8 +25,8 @@ template <class Id> EdgeIndex groupByNode(std::span<const Id> nodes, int64_t num
 /// The pairs at one end. `etypePtr` delimits the relations' edges.
 template <class Id> Pairs findPairs(std::span<const Id> nodes, std::span<const int64_t> etypePtr);
 
-/// Pairs by node. `edges` are those of the same end, `etype` has one entry per edge.
-PairIndex groupPairs(const Pairs &pairs, const EdgeIndex &edges, const IdArray &etype);
+/// Pairs by node. `edges` are grouped by the same end, `etypePtr` delimits the relations' edges.
+PairIndex groupPairs(const Pairs &pairs, const EdgeIndex &edges, std::span<const int64_t> etypePtr);
 
 /// values[places[i]] for each i.
 IdArray gather(const IdArray &values, const IdArray &places);

@@ -441,11 +441,11 @@ const Pairs &Graph::dstPairs() const {
 }
 
 const PairIndex &Graph::srcPairsByNode() const {
-  return data->srcPairsByNode.get([&] { return groupPairs(srcPairs(), outgoing(), data->etype); });
+  return data->srcPairsByNode.get([&] { return groupPairs(srcPairs(), outgoing(), etypePtr()); });
 }
 
 const PairIndex &Graph::dstPairsByNode() const {
-  return data->dstPairsByNode.get([&] { return groupPairs(dstPairs(), incoming(), data->etype); });
+  return data->dstPairsByNode.get([&] { return groupPairs(dstPairs(), incoming(), etypePtr()); });
 }
 
 const IdArray &Graph::edgePermutation(EdgeOrder from, EdgeOrder to) const {
