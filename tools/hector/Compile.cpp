@@ -31,9 +31,9 @@ static Result<int64_t> parseBytes(const std::string &text) {
 /// Writes a machine with the given cache on every function; other numbers are the defaults.
 static void attachCache(mlir::ModuleOp module, int64_t cacheBytes) {
   for (auto function : module.getOps<mlir::func::FuncOp>()) {
-    auto machine = flow::MachineAttr::get(module.getContext(), cacheBytes,
-                                          static_cast<int64_t>(flow::Machine(function).operationsPerByte));
-    function->setAttr("flow.machine", machine);
+    flow::Machine machine(function);
+    machine.cacheBytes = static_cast<double>(cacheBytes);
+    function->setAttr("flow.machine", machine.toAttr(module.getContext()));
   }
 }
 
@@ -76,16 +76,18 @@ static Status compileModel(const CompileOptions &options) {
   if (passes.empty())
     passes = options.emit == "flow" ? "none" : "default";
   std::vector<PlanCost> plans;
-  PassOutput output = {options.model.path, options.remarks, options.dumpPasses, &plans};
+  flow::GroupOptions groups;
+  PassOutput output = {options.model.path, options.remarks, options.dumpPasses, &plans, &groups};
   if (Status status = runPasses(module->get(), passes, options.grad, output); !status.isOk())
     return status;
   if (options.emit == "groups")
-    if (Status status = formGroups(module->get()); !status.isOk())
+    if (Status status = formGroups(module->get(), groups, output); !status.isOk())
       return status;
   std::string text;
   if (options.emit == "summary") {
     auto function = *module->get().getOps<mlir::func::FuncOp>().begin();
-    text = formatSummary(function, binding, {options.model.path, passes, dtype, plans, options.perOp});
+    groups.remark = remarkPrinter(output);
+    text = formatSummary(function, binding, {options.model.path, passes, dtype, plans, groups, options.perOp});
   } else {
     llvm::raw_string_ostream out(text);
     module->get().print(out);

@@ -187,21 +187,31 @@ mlir::FileLineColLoc placeIn(const std::string &file, mlir::Location location) {
   return {};
 }
 
+std::function<void(mlir::Location, const std::string &)> remarkPrinter(const PassOutput &output) {
+  if (!output.remarks)
+    return nullptr;
+  // Passes run again on the gradients, and would repeat themselves.
+  auto said = std::make_shared<std::set<std::string>>();
+  return [said, model = output.model](mlir::Location location, const std::string &text) {
+    auto place = placeIn(model, location);
+    std::string line = model;
+    if (place)
+      line += ":" + std::to_string(place.getLine()) + ":" + std::to_string(place.getColumn());
+    line += ": remark: " + text + "\n";
+    if (said->insert(line).second)
+      std::fputs(line.c_str(), stderr);
+  };
+}
+
 Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad, const PassOutput &output) {
   // Remarks are for those who ask for them; errors go into the message.
   std::string errors;
-  std::set<std::string> said;  // passes run again on the gradients, and would repeat themselves
+  auto remark = remarkPrinter(output);
   mlir::ScopedDiagnosticHandler handler(module.getContext(), [&](mlir::Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error) {
       errors += "\n  " + diagnostic.str();
-    } else if (output.remarks) {
-      auto place = placeIn(output.model, diagnostic.getLocation());
-      std::string line = output.model;
-      if (place)
-        line += ":" + std::to_string(place.getLine()) + ":" + std::to_string(place.getColumn());
-      line += ": remark: " + diagnostic.str() + "\n";
-      if (said.insert(line).second)
-        std::fputs(line.c_str(), stderr);
+    } else if (remark) {
+      remark(diagnostic.getLocation(), diagnostic.str());
     }
     return mlir::success();
   });
@@ -209,10 +219,11 @@ Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad, co
   options.onWeighed = [&](const std::vector<PlanCost> &plans) {
     for (const PlanCost &plan : plans)
       if (output.remarks)
-        std::fprintf(stderr,
-                     "%s: remark: plan %s%s: %.4g operations, %.4g bytes moved, %.4g live at once, price %.4g\n",
-                     output.model.c_str(), plan.name.c_str(), plan.isTaken ? " (taken)" : "", plan.operations,
-                     plan.bytes, plan.peakBytes, plan.price);
+        std::fprintf(
+            stderr,
+            "%s: remark: plan %s%s: %.4g operations, %.4g bytes moved, %.4g live at once, %.4g us, price %.4g us\n",
+            output.model.c_str(), plan.name.c_str(), plan.isTaken ? " (taken)" : "", plan.operations, plan.bytes,
+            plan.peakBytes, plan.seconds * 1e6, plan.price * 1e6);
     if (output.plans)
       *output.plans = plans;
   };
@@ -221,18 +232,23 @@ Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad, co
     return Status::invalid("error: " + *result.wrong);
   if (result.hasFailed)
     return Status::failed("error: a pass failed; run with --passes none and report the model:" + errors);
+  if (output.groups)
+    *output.groups = result.groups;
   return Status::ok();
 }
 
-Status formGroups(mlir::ModuleOp module) {
+Status formGroups(mlir::ModuleOp module, const flow::GroupOptions &options, const PassOutput &output) {
   std::string errors;
+  auto remark = remarkPrinter(output);
   mlir::ScopedDiagnosticHandler handler(module.getContext(), [&](mlir::Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
       errors += "\n  " + diagnostic.str();
+    else if (remark)
+      remark(diagnostic.getLocation(), diagnostic.str());
     return mlir::success();
   });
   mlir::PassManager manager(module.getContext());
-  manager.addNestedPass<mlir::func::FuncOp>(flow::createFormGroupsPass());
+  manager.addNestedPass<mlir::func::FuncOp>(flow::createFormGroupsPass({options.fuse, options.rebuild}));
   if (mlir::failed(manager.run(module)))
     return Status::failed("error: groups cannot be formed; this is a bug of Hector. Please report it with the model:" +
                           errors);

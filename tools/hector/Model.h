@@ -44,13 +44,17 @@ struct PassOutput {
   bool remarks = false;                    // each once
   bool dumps = false;                      // IR after each pass that changed it
   std::vector<PlanCost> *plans = nullptr;  // takes those that `default` weighed
+  flow::GroupOptions *groups = nullptr;    // takes how groups are to be formed
 };
 
 /// Runs the passes that `passes` names; with `grad`, derives the gradients of the chosen inputs as well.
 Status runPasses(mlir::ModuleOp module, const std::string &passes, bool grad, const PassOutput &output = {});
 
 /// Turns the ops of each function into the loops that compute them.
-Status formGroups(mlir::ModuleOp module);
+Status formGroups(mlir::ModuleOp module, const flow::GroupOptions &options = {}, const PassOutput &output = {});
+
+/// Prints remarks as `output` wants them, each once; does nothing where it wants none.
+std::function<void(mlir::Location, const std::string &)> remarkPrinter(const PassOutput &output);
 
 /// Where in `file` an op comes from: its own place, or that of the call that led to it. Nothing where it has none
 /// there.
