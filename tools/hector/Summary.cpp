@@ -1,7 +1,7 @@
 #include "Summary.h"
 
-#include "Model.h"
 #include "compiler/Analysis/Cost.h"
+#include "driver/Program.h"
 #include "runtime/base/Memory.h"
 #include "tools/hector/DataMakeInfo.h"
 
