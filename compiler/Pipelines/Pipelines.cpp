@@ -39,6 +39,8 @@ const NamedPass kPasses[] = {
        options.skip = mode.skipped;
        manager.addPass(flow::createAggregateFirstPass(options));
      }},
+    // Looks for sums of the forward phase in the sums of the gradients.
+    {"reuse-sums", [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createReuseSumsPass()); }},
     // Last: it repeats ops, which simplify would merge again, and looks at the groups that the other passes leave.
     {"recompute", [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createRecomputePass()); }},
     // Undoes reads through maps, to test the other passes.
@@ -68,7 +70,8 @@ struct NamedPlan {
 /// gradients. So whole plans are compared, with their gradients. The last are C, R and both, which are
 /// best if rows are so narrow that what other plans add costs more than what they save.
 const std::string kStart = "simplify,stabilise-softmax,simplify";
-const std::string kGradients = "simplify,compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify";
+const std::string kGradients =
+    "simplify,reuse-sums,simplify,compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify";
 const std::string kEnd = "recompute";
 const NamedPlan kPlans[] = {
     {"compact", kStart + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify", kGradients},
@@ -79,7 +82,7 @@ const NamedPlan kPlans[] = {
      kStart + ",linear-reorder,aggregate-first,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
      /*eager=*/true},
     {"sums first without compaction", kStart + ",aggregate-first,linear-reorder,simplify",
-     "simplify,linear-reorder,aggregate-first,simplify"},
+     "simplify,reuse-sums,simplify,linear-reorder,aggregate-first,simplify"},
     {"as written", kStart, "simplify"},
     {"compaction alone", kStart + ",compact-rows,simplify", "simplify,compact-rows,simplify"},
     {"reordering alone", kStart + ",linear-reorder,simplify", "simplify,linear-reorder,simplify"},
