@@ -87,6 +87,7 @@ private:
   SmallVector<Candidate> findCandidates(ArrayRef<SummedProduct> wholes);
   Value build(const Candidate &candidate);
   bool collect(const Candidate &candidate, unsigned node, SmallVectorImpl<Factor> &factors, double &scale) const;
+  bool keepsGuards(const Candidate &candidate, ArrayRef<Factor> factors) const;
   Read arrange(const SummedProduct &sum, Read read, const Axes &axes, ArrayRef<int> order);
   Read contract(Read side, Read sum, size_t numLead, bool isSideFirst, bool isGuarded);
   double timeOfWalk(ReduceOp op) const;
@@ -117,6 +118,35 @@ bool Reuser::collect(const Candidate &candidate, unsigned i, SmallVectorImpl<Fac
   }
   scale *= node.scale;
   return llvm::all_of(node.parts, [&](unsigned part) { return collect(candidate, part, factors, scale); });
+}
+
+/// Whether all that zeros protected from inf and NaN would be protected still. Within the part, its own guards must do
+/// that, or a guard that is a factor of the whole.
+bool Reuser::keepsGuards(const Candidate &candidate, ArrayRef<Factor> factors) const {
+  const SummedProduct &whole = *candidate.whole, &part = *candidate.part;
+  ArrayRef<int> places = candidate.match.places;
+  auto isGuardOfPart = [&](int by, int what) {
+    return llvm::any_of(part.getGuards(), [&](const SummedProduct::Guard &guard) {
+      return part.isUnder(by, guard.guard) && part.isUnder(what, guard.guarded);
+    });
+  };
+  auto foundUnder = [&](unsigned root) {
+    SmallVector<int> found;
+    for (auto [i, place] : llvm::enumerate(places))
+      if (place >= 0 && whole.isUnder(static_cast<unsigned>(i), root))
+        found.push_back(place);
+    return found;
+  };
+  return llvm::all_of(whole.getGuards(), [&](const SummedProduct::Guard &guard) {
+    if (llvm::any_of(factors, [&](const Factor &factor) {
+          return !factor.isInverse && whole.isUnder(factor.node, guard.guard);
+        }))
+      return true;
+    SmallVector<int> guarded = foundUnder(guard.guarded);
+    return llvm::all_of(foundUnder(guard.guard), [&](int by) {
+      return llvm::all_of(guarded, [&](int what) { return isGuardOfPart(by, what); });
+    });
+  });
 }
 
 /// A row with one axis per label of `order`, of size 1 where it lacks the label; a single number has no axes.
@@ -219,6 +249,22 @@ Value Reuser::build(const Candidate &candidate) {
   auto isInPart = [&](unsigned node) { return static_cast<bool>(isFound[node]); };
   auto guardsPart = [&](const Factor &factor) { return !factor.isInverse && isAmong(isIn(factor), isInPart); };
   auto isGuardedByPart = [&](const Factor &factor) { return isAmong(isInPart, isIn(factor)); };
+  auto isSummedOver = [&](const Factor &factor) {
+    return llvm::any_of(axesOf(factor), [&](int label) { return llvm::is_contained(summed, label); });
+  };
+  // A product has one side that guards the other.
+  bool sideGuards = false, sideIsGuarded = false, isEitherWay = false;
+  for (const Factor &factor : factors) {
+    isEitherWay |= guardsPart(factor) && isGuardedByPart(factor);
+    if (isSummedOver(factor) && !factor.isInverse) {
+      sideGuards |= guardsPart(factor);
+      sideIsGuarded |= isGuardedByPart(factor);
+    }
+  }
+  if (isEitherWay || (sideGuards && sideIsGuarded) || !keepsGuards(candidate, factors)) {
+    obstacle = "zeros would no longer hide inf and NaN";
+    return {};
+  }
 
   Read term = arrange(whole, {part.getOp().getResult()}, candidate.match.axes, order);
   bool isZeroWithoutRows = true;
@@ -235,17 +281,14 @@ Value Reuser::build(const Candidate &candidate) {
   // First what varies along the axes that are summed over: one row, of which the dot product with the sum is taken.
   std::optional<Read> side;
   std::optional<Factor> first;
-  bool sideGuards = false, sideIsGuarded = false;
   for (const Factor &factor : factors) {
-    if (llvm::none_of(axesOf(factor), [&](int label) { return llvm::is_contained(summed, label); }))
+    if (!isSummedOver(factor))
       continue;
     Read read = arrange(whole, factor.read, axesOf(factor), order);
     if (factor.isInverse) {
       applyTo(term, factor, read, isGuardedByPart(factor), false);
       continue;
     }
-    sideGuards |= guardsPart(factor);
-    sideIsGuarded |= isGuardedByPart(factor);
     if (!side)
       side = read;
     else
@@ -260,19 +303,16 @@ Value Reuser::build(const Candidate &candidate) {
     return {};
   }
   if (side) {
-    isZeroWithoutRows &= sideIsGuarded && !sideGuards;
-    term = contract(*side, term, kept.size(), sideGuards || !sideIsGuarded, sideGuards || sideIsGuarded);
+    isZeroWithoutRows &= sideIsGuarded;
+    term = contract(*side, term, kept.size(), /*isSideFirst=*/!sideIsGuarded, sideGuards || sideIsGuarded);
   } else {
     for (size_t i = 0; i < summed.size(); ++i)
       term = sumAxis(term, static_cast<int64_t>(term.shape().size()) - 1);
   }
   // Then the others; what guards comes last, around all that it may have to protect from.
-  auto isOutside = [&](const Factor &factor) {
-    return llvm::none_of(axesOf(factor), [&](int label) { return llvm::is_contained(summed, label); });
-  };
   for (bool isGuard : {false, true})
     for (const Factor &factor : factors)
-      if (isOutside(factor) && guardsPart(factor) == isGuard) {
+      if (!isSummedOver(factor) && guardsPart(factor) == isGuard) {
         bool isGuarded = !isGuard && (isGuardedByPart(factor) || llvm::any_of(factors, [&](const Factor &other) {
                                         return isAmong(isIn(other), isIn(factor));
                                       }));

@@ -267,12 +267,13 @@ struct Matcher {
   SmallVector<int> labelOf;  // of `part` in `whole`
   SmallVector<bool> isLabelTaken;
   std::vector<bool> isTaken;
+  std::vector<int> places;
   unsigned numSteps = 0;
 
   Matcher(const SummedProduct &whole, const SummedProduct &part)
       : whole(whole), part(part), wholeLeaves(leavesOf(whole)), partLeaves(leavesOf(part)),
         labelOf(part.labels.size(), SummedProduct::kNoLabel), isLabelTaken(whole.labels.size(), false),
-        isTaken(whole.nodes.size(), false) {}
+        isTaken(whole.nodes.size(), false), places(whole.nodes.size(), -1) {}
 
   static SmallVector<unsigned> leavesOf(const SummedProduct &sum) {
     SmallVector<unsigned> leaves;
@@ -348,10 +349,12 @@ struct Matcher {
         return false;
       SmallVector<int> bound;
       isTaken[leaf] = true;
+      places[leaf] = static_cast<int>(partLeaves[next]);
       if (unify(whole.nodes[leaf], wanted, bound) && match(next + 1))
         return true;
       release(bound);
       isTaken[leaf] = false;
+      places[leaf] = -1;
     }
     return false;
   }
@@ -365,6 +368,7 @@ std::optional<SummedProduct::Match> SummedProduct::find(const SummedProduct &oth
     return std::nullopt;
   Match match;
   match.isFound = std::move(matcher.isTaken);
+  match.places = std::move(matcher.places);
   for (size_t i = nodes.size(); i-- > 1;)
     if (match.isFound[i])
       match.isFound[nodes[i].parent] = true;

@@ -69,6 +69,7 @@ public:
   /// Where the factors of another sum of the same fine rows are in this one.
   struct Match {
     std::vector<bool> isFound;  // for each node of this sum: whether something under it is in the other
+    std::vector<int> places;    // of each factor of this sum in the other; -1 if it is not there
     Axes axes;                  // of the other's result, in labels of this one
   };
   std::optional<Match> find(const SummedProduct &other) const;
