@@ -244,12 +244,14 @@ def ReuseSumsPass : FlowPass<"flow-reuse-sums"> {
     `Σ p · dot(linear(g[node], Wᵀ), x)` over edges is `dot(g, out)` if `out` is a sum over pairs of `linear(s, W)`, and
     `s` a sum over edges of `p · x`. The pass recognises the ops, not a model or function.
 
-    The pass leaves alone a sum if the one that exists has a factor which it lacks: to divide by that would fail
-    where it is 0. It also leaves alone maxima, minima, and sums for which reading the rows that exist takes longer than
-    the walk. A remark gives both figures, as bytes. A row that no edge leads to stays 0, and zeros that guard stay
-    guards. If a sum holds inf or NaN where a gradient is not 0, what is computed from it does so too.
-    Runs after `flow-differentiate`, which makes such sums, and before `flow-aggregate-first`, which changes how they are
-    written, and again after it.
+    The pass leaves alone a sum if the one that exists has a factor which it lacks, since that factor may be 0. It also
+    leaves alone maxima and minima, and sums for which it takes longer to read what exists than to walk the rows again.
+    A remark gives both times, as bytes; the time of the walk is that of a loop that computes nothing else. A row that no
+    edge leads to stays 0. Where a gradient is 0, so is what is computed from it. Where it is not, and the sum that exists
+    holds inf or NaN, the result does as well, even if the dot product of an edge was 0.
+
+    Runs after `flow-differentiate`, which makes such sums, and before other passes rewrite the gradients: until then they
+    have the factors of the sums from which they were derived.
   }];
   let statistics = [Statistic<"numReused", "num-reused", "Sums computed from other sums">];
 }
