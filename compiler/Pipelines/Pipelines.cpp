@@ -39,6 +39,8 @@ const NamedPass kPasses[] = {
        options.skip = mode.skipped;
        manager.addPass(flow::createAggregateFirstPass(options));
      }},
+    // Looks for sums of the forward phase in the sums of the gradients.
+    {"reuse-sums", [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createReuseSumsPass()); }},
     // When groups are formed: several ops are one loop, and values are computed again where they are read.
     {"fuse", nullptr},
     {"recompute", nullptr},
@@ -69,7 +71,9 @@ struct NamedPlan {
 /// gradients. So whole plans are compared, with their gradients. The last are C, R and both, which are
 /// best if rows are so narrow that what other plans add costs more than what they save.
 const std::string kStart = "simplify,stabilise-softmax,simplify";
-const std::string kGradients = "simplify,compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify";
+// The sums of the forward phase are as the gradients need them before anything moves.
+const std::string kReuse = "simplify,reuse-sums,simplify";
+const std::string kGradients = kReuse + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify";
 const NamedPlan kPlans[] = {
     {"compact", kStart + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify", kGradients},
     {"weights first", kStart + ",linear-reorder,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
@@ -79,12 +83,12 @@ const NamedPlan kPlans[] = {
      kStart + ",linear-reorder,aggregate-first,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
      /*eager=*/true},
     {"sums first without compaction", kStart + ",aggregate-first,linear-reorder,simplify",
-     "simplify,linear-reorder,aggregate-first,simplify"},
-    {"as written", kStart, "simplify"},
-    {"compaction alone", kStart + ",compact-rows,simplify", "simplify,compact-rows,simplify"},
-    {"reordering alone", kStart + ",linear-reorder,simplify", "simplify,linear-reorder,simplify"},
+     kReuse + ",linear-reorder,aggregate-first,simplify"},
+    {"as written", kStart, kReuse},
+    {"compaction alone", kStart + ",compact-rows,simplify", kReuse + ",compact-rows,simplify"},
+    {"reordering alone", kStart + ",linear-reorder,simplify", kReuse + ",linear-reorder,simplify"},
     {"compaction and reordering", kStart + ",compact-rows,simplify,linear-reorder,simplify",
-     "simplify,compact-rows,simplify,linear-reorder,simplify"},
+     kReuse + ",compact-rows,simplify,linear-reorder,simplify"},
 };
 constexpr StringRef kButForSum = " but for sum ";
 

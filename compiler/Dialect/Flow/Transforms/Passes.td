@@ -202,6 +202,38 @@ def PrintKeysPass : FlowPass<"flow-print-keys"> {
   }];
 }
 
+def ReuseSumsPass : FlowPass<"flow-reuse-sums"> {
+  let summary = "Computes sums from sums that exist already, where that saves a walk over the rows.";
+  let description = [{
+    The gradient of an attention layer needs, for each node, the sum of `p · d` over its edges, where `d` is the dot
+    product of a row that is the same for all of them and the row that the layer itself has summed:
+    ```mlir
+    %m = flow.mul %p, %x[src] : …
+    %s = flow.reduce sum %m via dst : …
+    %d = flow.dot %g[dst], %x[src] {guarded} : … -> <edge, f32, device>
+    %a = flow.chain %d, %p : …
+    %r = flow.reduce sum %a via dst : …              // another walk over the edges
+    ->
+    %r = flow.dot %g, %s {guarded} : … -> <node, f32, device>
+    ```
+    Sums are linear, so this holds for all sums of products, quotients by values of their own level, negation, dot
+    products, sums along axes, and products with weights: the factors of one sum must be among those of the other, and
+    those that remain must be the same for all rows that the first one adds up. A sum of pairs may stand in between:
+    `Σ p · dot(linear(g[node], Wᵀ), x)` over edges is `dot(g, out)` if `out` is a sum over pairs of `linear(s, W)`, and
+    `s` a sum over edges of `p · x`. The pass recognises the ops, not a model or function.
+
+    The pass leaves alone a sum if the one that exists has a factor which it lacks, since that factor may be 0. It also
+    leaves alone maxima and minima, and sums for which it takes longer to read what exists than to walk the rows again.
+    A remark gives both times, as bytes; the time of the walk is that of a loop that computes nothing else. A row that no
+    edge leads to stays 0. Where a gradient is 0, so is what is computed from it. Where it is not, and the sum that exists
+    holds inf or NaN, the result does as well, even if the dot product of an edge was 0.
+
+    Runs after `flow-differentiate`, which makes such sums, and before other passes rewrite the gradients: until then they
+    have the factors of the sums from which they were derived.
+  }];
+  let statistics = [Statistic<"numReused", "num-reused", "Sums computed from other sums">];
+}
+
 def SpreadReadsPass : FlowPass<"flow-spread-reads"> {
   let summary = "Replaces every read through a map with a `flow.spread`.";
   let description = [{
