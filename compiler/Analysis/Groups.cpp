@@ -1,7 +1,6 @@
 #include "compiler/Analysis/Groups.h"
 
 #include <llvm/ADT/SetVector.h>
-#include <llvm/Support/Format.h>
 
 #include <algorithm>
 #include <queue>
@@ -18,12 +17,6 @@ namespace {
 constexpr unsigned kMaxRegisters = 64;
 /// More products than this find no room for their weights beside each other.
 constexpr unsigned kMaxProducts = 4;
-
-std::string formatTime(double seconds) {
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.4g us", seconds * 1e6);
-  return text;
-}
 
 /// How much longer it takes to read or write the result of an op in another order than it is stored in.
 double permutingSeconds(const Body &body, unsigned op, const Machine &machine) {

@@ -1,5 +1,7 @@
 #include "compiler/Analysis/Machine.h"
 
+#include <llvm/Support/Format.h>
+
 #include <cmath>
 
 namespace hector::flow {
@@ -23,6 +25,12 @@ MachineAttr Machine::toAttr(mlir::MLIRContext *context) const {
   return MachineAttr::get(context, target, whole(bandwidth, 1e9), whole(cacheBytes, 1), whole(lineBytes, 1),
                           whole(randomReads, 1e6), whole(cachedReads, 1e6), whole(productRate, 1e9),
                           whole(scalarRate, 1e9), whole(launch, 1e-9));
+}
+
+std::string formatTime(double seconds) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.4g us", seconds * 1e6);
+  return text;
 }
 
 }  // namespace hector::flow

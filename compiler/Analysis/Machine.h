@@ -5,6 +5,8 @@
 
 #include <mlir/Dialect/Func/IR/FuncOps.h>
 
+#include <string>
+
 namespace hector::flow {
 
 /// The figures of `#flow.machine`, in bytes, numbers and seconds. The defaults are those of a CPU with a few cores.
@@ -27,5 +29,8 @@ struct Machine {
 
   bool isGpu() const { return target == Target::Gpu; }
 };
+
+/// "12.34 us", for remarks.
+std::string formatTime(double seconds);
 
 }  // namespace hector::flow

@@ -3,6 +3,7 @@
 #include "Commands.h"
 #include "DataCommands.h"
 #include "DataMakeInfo.h"
+#include "MachineCommand.h"
 #include "language/Diagnostics.h"
 #include "runtime/base/Program.h"
 
@@ -218,6 +219,8 @@ static int hectorMain(int argc, char **argv) {
   auto runImportOrCheck = addDataImportAndCheck(*dataApp);
   auto runMakeOrInfo = addDataMakeAndInfo(*dataApp);
 
+  auto runMachine = addMachine(app);
+
   CLI::App *doctorApp = app.add_subcommand("doctor", "Says what this machine has and which backends would work");
   doctorApp->footer("Example:\n  hector doctor");
 
@@ -239,6 +242,8 @@ static int hectorMain(int argc, char **argv) {
   if (auto code = runImportOrCheck())
     return *code;
   if (auto code = runMakeOrInfo())
+    return *code;
+  if (auto code = runMachine())
     return *code;
   return doctorCommand();
 }

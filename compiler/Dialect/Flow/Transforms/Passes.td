@@ -224,7 +224,7 @@ def ReuseSumsPass : FlowPass<"flow-reuse-sums"> {
 
     The pass leaves alone a sum if the one that exists has a factor which it lacks, since that factor may be 0. It also
     leaves alone maxima and minima, and sums for which it takes longer to read what exists than to walk the rows again.
-    A remark gives both times, as bytes; the time of the walk is that of a loop that computes nothing else. A row that no
+    A remark gives both times; the time of the walk is that of a loop that computes nothing else. A row that no
     edge leads to stays 0. Where a gradient is 0, so is what is computed from it. Where it is not, and the sum that exists
     holds inf or NaN, the result does as well, even if the dot product of an edge was 0.
 
