@@ -134,6 +134,9 @@ public:
   int64_t numEdges() const;
   int64_t numNodeTypes() const;
   int64_t numRelations() const;
+  /// Whether relations without edges are so few that each may take memory: one edge of a huge type declares as many
+  /// relations as its type's number.
+  bool hasFewRelations() const { return numRelations() <= numEdges() + 1024; }
 
   const IdArray &src() const;
   const IdArray &dst() const;
