@@ -138,6 +138,14 @@ Status Program::attachGraph(const Graph &graph) {
   return Status::ok();
 }
 
+void Program::attachMachine(const MachineDescription &machine) {
+  const auto target = machine.target == MachineTarget::Gpu ? flow::Target::Gpu : flow::Target::Cpu;
+  function()->setAttr("flow.machine",
+                      flow::MachineAttr::get(context.get(), target, machine.bandwidth, machine.cacheBytes,
+                                             machine.lineBytes, machine.randomReads, machine.cachedReads,
+                                             machine.productRate, machine.scalarRate, machine.launch));
+}
+
 //===- Passes ----------------------------------------------------------------------------------------------------===//
 
 mlir::FileLineColLoc placeIn(const std::string &model, mlir::Location location) {
