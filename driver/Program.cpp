@@ -226,6 +226,7 @@ Status Program::formGroups(const PassOutput &output) {
   });
   mlir::PassManager manager(context.get());
   manager.addNestedPass<mlir::func::FuncOp>(flow::createFormGroupsPass({groups.fuse, groups.rebuild}));
+  manager.addPass(flow::createSplitPhasesPass());
   if (mlir::failed(manager.run(module())))
     return Status::failed("groups cannot be formed; this is a bug of Hector. Please report it with the model:" +
                           errors);

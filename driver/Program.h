@@ -70,7 +70,8 @@ public:
   /// Runs the passes that `passes` names (`runPipeline`) and derives the gradients that were asked for. After a failure
   /// the program is of no use.
   Status runPasses(const std::string &passes, const PassOutput &output = {});
-  /// Turns ops into the loops that compute them, as the passes that ran want it.
+  /// Turns ops into the loops that compute them, as the passes that ran want it, and phases into functions that
+  /// `function()` calls.
   Status formGroups(const PassOutput &output = {});
   /// How they are formed; `output` is told why.
   flow::GroupOptions groupOptions(const PassOutput &output = {}) const;
