@@ -10,13 +10,15 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <sstream>
+#include <limits>
+#include <map>
+#include <optional>
 #include <sys/stat.h>
-#include <toml++/toml.h>
 #include <unistd.h>
 #include <vector>
 
@@ -61,29 +63,6 @@ int64_t roundFigure(double value) {
 
 namespace {
 
-std::string place(const std::string &file, const toml::source_region &source) {
-  return file + ":" + std::to_string(source.begin.line) + ": ";
-}
-
-std::string_view kindOf(const toml::node &node) {
-  switch (node.type()) {
-  case toml::node_type::string:
-    return "a text";
-  case toml::node_type::integer:
-    return "a whole number";
-  case toml::node_type::floating_point:
-    return "a number with a fraction";
-  case toml::node_type::boolean:
-    return "a truth value";
-  case toml::node_type::table:
-    return "a table";
-  case toml::node_type::array:
-    return "a list";
-  default:
-    return "a date or time";
-  }
-}
-
 std::string keyList() {
   std::string list = "name, target";
   for (const MachineFigure &figure : machineFigures())
@@ -91,95 +70,196 @@ std::string keyList() {
   return list;
 }
 
-Status readTarget(const toml::node &node, const std::string &where, MachineTarget &target) {
-  const auto text = node.value_exact<std::string_view>();
-  for (MachineTarget candidate : {MachineTarget::Cpu, MachineTarget::Gpu})
-    if (text == targetName(candidate)) {
-      target = candidate;
-      return Status::ok();
+bool isBlank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+std::string_view withoutBlanks(std::string_view text) {
+  while (!text.empty() && isBlank(text.front()))
+    text.remove_prefix(1);
+  while (!text.empty() && isBlank(text.back()))
+    text.remove_suffix(1);
+  return text;
+}
+
+/// The bytes of a value at the start of `text`: up to the closing quote, or to a comment.
+size_t valueLength(std::string_view text) {
+  const char quote = text.empty() ? '\0' : text.front();
+  if (quote != '"' && quote != '\'')
+    return withoutBlanks(text.substr(0, text.find('#'))).size();
+  for (size_t i = 1; i < text.size(); ++i) {
+    if (text[i] == quote)
+      return i + 1;
+    i += text[i] == '\\' && quote == '"';
+  }
+  return text.size();
+}
+
+/// Reads TOML's basic and literal strings of one line: "…" with escapes, '…' without. Nothing if `text` is neither.
+std::optional<std::string> readString(std::string_view text) {
+  if (text.size() < 2 || (text.front() != '"' && text.front() != '\'') || text.back() != text.front())
+    return std::nullopt;
+  const bool hasEscapes = text.front() == '"';
+  text = text.substr(1, text.size() - 2);
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || !hasEscapes) {
+      result += text[i];
+      continue;
     }
-  return Status::invalid(where + "`target` is " + (text ? inTicks(*text) : std::string(kindOf(node))) +
-                         "; expected \"cpu\" or \"gpu\"");
+    if (++i == text.size())
+      return std::nullopt;
+    constexpr std::string_view kEscapes = "btnfr\"\\", kMeanings = "\b\t\n\f\r\"\\";
+    if (size_t at = kEscapes.find(text[i]); at != std::string_view::npos) {
+      result += kMeanings[at];
+      continue;
+    }
+    const size_t numDigits = text[i] == 'u' ? 4 : text[i] == 'U' ? 8 : 0;
+    uint32_t code = 0;
+    const char *first = text.data() + i + 1;
+    if (numDigits == 0 || text.size() - i - 1 < numDigits)
+      return std::nullopt;
+    auto [end, error] = std::from_chars(first, first + numDigits, code, 16);
+    if (error != std::errc() || end != first + numDigits || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+      return std::nullopt;
+    appendUtf8(result, code);
+    i += numDigits;
+  }
+  return result;
 }
 
-Status readName(const toml::node &node, const std::string &where, std::string &name) {
-  const auto text = node.value_exact<std::string_view>();
-  constexpr size_t kMaxName = 200;
-  if (!text)
-    return Status::invalid(where + "`name` is " + std::string(kindOf(node)) +
-                           "; expected a text such as \"my machine\"");
-  if (text->empty() || text->size() > kMaxName)
-    return Status::invalid(where + "`name` has " + counted(static_cast<int64_t>(text->size()), "byte") +
-                           "; expected 1 to " + std::to_string(kMaxName));
-  name = *text;
-  return Status::ok();
+/// Reads a decimal number, which may have underscores between its digits: 33_554_432. Nothing if `text` is something
+/// else; numbers beyond 64 bits become the largest.
+std::optional<int64_t> readNumber(std::string_view text) {
+  const bool isNegative = text.starts_with('-');
+  if (isNegative || text.starts_with('+'))
+    text.remove_prefix(1);
+  std::string digits;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '_' && i > 0 && i + 1 < text.size() && text[i - 1] != '_')
+      continue;
+    if (text[i] < '0' || text[i] > '9')
+      return std::nullopt;
+    digits += text[i];
+  }
+  if (digits.empty() || (digits.size() > 1 && digits.front() == '0'))
+    return std::nullopt;
+  int64_t number = 0;
+  if (std::from_chars(digits.data(), digits.data() + digits.size(), number).ec != std::errc())
+    number = std::numeric_limits<int64_t>::max();
+  return isNegative ? -number : number;
 }
 
-Status readFigure(const toml::node &node, const std::string &where, const MachineFigure &figure, int64_t &value) {
-  const auto number = node.value_exact<int64_t>();
-  const std::string expected = "expected a whole number from " + std::to_string(figure.min) + " to " +
-                               std::to_string(figure.max) + " (" + std::string(figure.unit) + ")";
-  if (!number)
-    return Status::invalid(where + "`" + std::string(figure.key) + "` is " + std::string(kindOf(node)) + "; " +
-                           expected);
-  if (*number < figure.min || *number > figure.max)
-    return Status::invalid(where + "`" + std::string(figure.key) + "` is " + std::to_string(*number) + "; " + expected);
-  value = *number;
-  return Status::ok();
+/// Sets what `key` stands for; the message of a failure lacks its place.
+Status setValue(MachineDescription &machine, std::string_view key, std::string_view value) {
+  auto expected = [&](const std::string &what) {
+    return Status::invalid("`" + std::string(key) + "` is " + inTicks(value) + "; expected " + what);
+  };
+  if (key == "name") {
+    constexpr size_t kMaxName = 200;
+    auto text = readString(value);
+    if (!text || text->empty() || text->size() > kMaxName)
+      return expected("1 to " + std::to_string(kMaxName) + " characters in quotes, such as \"my machine\"");
+    machine.name = std::move(*text);
+    return Status::ok();
+  }
+  if (key == "target") {
+    for (MachineTarget target : {MachineTarget::Cpu, MachineTarget::Gpu})
+      if (readString(value) == targetName(target)) {
+        machine.target = target;
+        return Status::ok();
+      }
+    return expected("\"cpu\" or \"gpu\", in quotes");
+  }
+  for (const MachineFigure &figure : machineFigures()) {
+    if (key != figure.key)
+      continue;
+    auto number = readNumber(value);
+    if (!number || *number < figure.min || *number > figure.max)
+      return expected("a whole number from " + std::to_string(figure.min) + " to " + std::to_string(figure.max) + " (" +
+                      std::string(figure.unit) + ")");
+    machine.*figure.value = *number;
+    return Status::ok();
+  }
+  return Status::invalid("a machine has no " + inTicks(key) + "; its keys are " + keyList());
 }
 
 }  // namespace
 
+// The part of TOML that a description needs is read here: lines `key = value` with texts and whole numbers. Libraries
+// read more, and toml++ 3.3 (Debian's) fails assertions on many files that are not TOML.
 Result<MachineDescription> parseMachine(std::string_view text, const std::string &file) {
-  const toml::parse_result parsed = toml::parse(text);
-  if (!parsed)
-    return Status::invalid(place(file, parsed.error().source()) + "this is not TOML: " +
-                           std::string(parsed.error().description()) + "; expected lines such as `bandwidth = 40`");
-  // In the order of the file, so that the first mistake is reported first.
-  std::vector<std::pair<std::string, const toml::node *>> entries;
-  for (const auto &[key, node] : parsed.table())
-    entries.emplace_back(key.str(), &node);
-  std::sort(entries.begin(), entries.end(),
-            [](const auto &a, const auto &b) { return a.second->source().begin.line < b.second->source().begin.line; });
   MachineDescription machine;
-  std::vector<std::string_view> missing = {"name", "target"};
+  std::map<std::string_view, int64_t> lineOf;
+  int64_t line = 0;
+  auto invalid = [&](const std::string &message) {
+    return Status::invalid(file + ":" + std::to_string(line) + ": " + message);
+  };
+  for (std::string_view rest = text; !rest.empty();) {
+    ++line;
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view row = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (row.ends_with('\r'))
+      row.remove_suffix(1);
+    for (char c : row)
+      if (auto byte = static_cast<unsigned char>(c); (byte < 32 && c != '\t') || byte == 127)
+        return invalid("found the byte " + hexByte(byte) + "; expected text");
+    if (size_t valid = validUtf8Prefix(row); valid < row.size())
+      return invalid("found the byte " + hexByte(static_cast<unsigned char>(row[valid])) + "; expected UTF-8");
+    row = withoutBlanks(row);
+    if (row.empty() || row.front() == '#')
+      continue;
+    const size_t equals = row.find('=');
+    const std::string_view key = withoutBlanks(row.substr(0, equals));
+    std::string_view value = equals == std::string_view::npos ? "" : withoutBlanks(row.substr(equals + 1));
+    const std::string_view after = withoutBlanks(value.substr(valueLength(value)));
+    value = value.substr(0, valueLength(value));
+    if (key.empty() || value.empty() || !(after.empty() || after.front() == '#'))
+      return invalid("found " + inTicks(row) + "; expected a line such as `bandwidth = 40`");
+    if (Status status = setValue(machine, key, value); !status.isOk())
+      return invalid(status.message());
+    if (auto [before, isNew] = lineOf.emplace(key, line); !isNew)
+      return invalid("`" + std::string(key) + "` is set already in line " + std::to_string(before->second) +
+                     "; leave one of them out");
+  }
+  auto missing = [&](const std::string &key, const std::string &example) {
+    return Status::invalid(file + ": `" + key + "` is missing; add a line `" + key + " = " + example);
+  };
+  if (!lineOf.contains("name"))
+    return missing("name", "\"my machine\"`");
+  if (!lineOf.contains("target"))
+    return missing("target", "\"cpu\"`");
   for (const MachineFigure &figure : machineFigures())
-    missing.push_back(figure.key);
-  for (const auto &[key, node] : entries) {
-    const std::string where = place(file, node->source());
-    if (std::erase(missing, key) == 0)
-      return Status::invalid(where + "a machine has no " + inTicks(key) + "; its keys are " + keyList());
-    Status status = Status::ok();
-    if (key == "name")
-      status = readName(*node, where, machine.name);
-    else if (key == "target")
-      status = readTarget(*node, where, machine.target);
-    for (const MachineFigure &figure : machineFigures())
-      if (key == figure.key)
-        status = readFigure(*node, where, figure, machine.*figure.value);
-    if (!status.isOk())
-      return status;
-  }
-  if (!missing.empty()) {
-    const std::string key(missing.front());
-    std::string line = key == "name" ? "name = \"my machine\"`" : "target = \"cpu\"`";
-    for (const MachineFigure &figure : machineFigures())
-      if (key == figure.key)
-        line = key + " = NUMBER` (" + std::string(figure.meaning) + ", " + std::string(figure.unit) + ")";
-    return Status::invalid(file + ": `" + key + "` is missing; add a line `" + line);
-  }
+    if (!lineOf.contains(figure.key))
+      return missing(std::string(figure.key),
+                     "NUMBER` (" + std::string(figure.meaning) + ", " + std::string(figure.unit) + ")");
   return machine;
 }
 
+/// A basic string of TOML.
+static std::string basicString(std::string_view text) {
+  std::string result = "\"";
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\')
+      result += std::string("\\") + c;
+    else if (byte < 32 || byte == 127)
+      result += "\\u00" + hexByte(byte);
+    else
+      result += c;
+  }
+  return result + "\"";
+}
+
 std::string formatMachine(const MachineDescription &machine) {
-  const toml::value name(machine.name);
-  std::ostringstream out;
-  out << "# What a machine can do, for `hector compile --machine`.\n"
-      << "name = " << toml::toml_formatter(name, toml::format_flags::allow_unicode_strings) << "\n"
-      << "target = \"" << targetName(machine.target) << "\"\n";
+  std::string text = "# What a machine can do, for `hector compile --machine`.\n";
+  text += "name = " + basicString(machine.name) + "\n";
+  text += "target = \"" + std::string(targetName(machine.target)) + "\"\n";
   for (const MachineFigure &figure : machineFigures())
-    out << figure.key << " = " << machine.*figure.value << "  # " << figure.unit << ": " << figure.meaning << "\n";
-  return out.str();
+    text += std::string(figure.key) + " = " + std::to_string(machine.*figure.value) + "  # " +
+            std::string(figure.unit) + ": " + std::string(figure.meaning) + "\n";
+  return text;
 }
 
 Result<MachineDescription> readMachine(const std::string &path) {

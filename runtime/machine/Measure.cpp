@@ -216,6 +216,7 @@ static std::string describeProcessor() {
   for (std::string line; std::getline(file, line);)
     if (size_t colon = line.find(": "); line.starts_with("model name") && colon != std::string::npos) {
       model = line.substr(colon + 2, 100);
+      std::erase_if(model, [](char c) { return c < ' ' || c > '~'; });
       break;
     }
   return model + ", " + std::to_string(numThreads()) + (numThreads() == 1 ? " thread" : " threads");
