@@ -7,8 +7,8 @@
 #include "bench/Measure.h"
 #include "bench/compile/DeepModels.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
+#include "driver/Program.h"
 #include "runtime/base/Program.h"
-#include "tools/hector/Model.h"
 
 #include <llvm/Support/raw_ostream.h>
 #include <mlir/IR/Verifier.h>
@@ -55,36 +55,31 @@ bool measureDeep(const std::string &hector, const DeepModel &deep) {
 }
 
 /// From the file to verified, printed flow. Returns the number of flow ops, or what is wrong.
-Result<int64_t> compileOnce(const ModelOptions &options) {
-  auto model = loadModel(options);
+Result<int64_t> compileOnce(const std::string &path) {
+  auto model = loadModel(path);
   if (!model)
     return model.status();
-  language::Binding binding;
-  if (auto wrong = language::bindAttributes(model->signature, {}, binding))
-    return Status::invalid(*wrong);
-  if (auto wrong = language::bindSizes(model->signature, sizesOf(*model), binding))
-    return Status::invalid(*wrong);
-  mlir::MLIRContext context;
-  loadDialects(context);
-  auto module = compileToFlow(context, *model, binding, "f32");
-  if (!module)
-    return module.status();
-  if (mlir::failed(mlir::verify(module->get())))
+  auto binding = bind(*model, {{}, sizesOf(*model)});
+  if (!binding)
+    return binding.status();
+  auto program = Program::import(*model, *binding, {});
+  if (!program)
+    return program.status();
+  mlir::ModuleOp module = program->module();
+  if (mlir::failed(mlir::verify(module)))
     return Status::failed("the IR does not verify");
   std::string text;
   llvm::raw_string_ostream out(text);
-  module->get().print(out);
+  module.print(out);
   int64_t ops = 0;
-  module->get().walk([&](mlir::Operation *op) { ops += mlir::isa<flow::FlowDialect>(op->getDialect()); });
+  module.walk([&](mlir::Operation *op) { ops += mlir::isa<flow::FlowDialect>(op->getDialect()); });
   return ops;
 }
 
 /// Measures one model and prints its line. Returns whether it is correct and fast enough.
 bool measure(const std::string &hector, const std::string &path) {
-  ModelOptions options;
-  options.path = path;
-  auto ops = compileOnce(options);
-  auto model = loadModel(options);
+  auto ops = compileOnce(path);
+  auto model = loadModel(path);
   if (!ops || !model) {
     std::fprintf(stderr, "%s: %s\n", path.c_str(), ops.status().message().c_str());
     return false;
@@ -94,7 +89,7 @@ bool measure(const std::string &hector, const std::string &path) {
     words.push_back("--size");
     words.push_back(size);
   }
-  double inside = median(kRuns, [&] { return compileOnce(options).isOk(); });
+  double inside = median(kRuns, [&] { return compileOnce(path).isOk(); });
   double whole = median(kRuns, [&] { return runProgram(words); });
   if (inside < 0 || whole < 0) {
     std::fprintf(stderr, "%s: `hector compile` fails where a first run did not\n", path.c_str());

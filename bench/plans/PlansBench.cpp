@@ -8,11 +8,9 @@
 
 #include "bench/Measure.h"
 #include "compiler/Analysis/Cost.h"
+#include "driver/Case.h"
+#include "driver/Program.h"
 #include "runtime/base/Program.h"
-#include "tools/hector/Case.h"
-#include "tools/hector/Model.h"
-
-#include <mlir/Dialect/Func/IR/FuncOps.h>
 
 #include <cmath>
 #include <cstdio>
@@ -68,32 +66,32 @@ struct Bound {
 };
 
 Result<Bound> bindModel(const std::string &path) {
-  ModelOptions options;
-  options.path = path;
-  auto model = loadModel(options);
+  auto model = loadModel(path);
   if (!model)
     return model.status();
-  Bound bound = {std::move(*model), {}};
-  std::vector<std::string> sizes;
-  for (const language::SizeDecl &size : bound.model.signature.sizes)
-    sizes.push_back(size.name + "=" + kWidth);
-  if (auto wrong = language::bindAttributes(bound.model.signature, {}, bound.binding))
-    return Status::invalid(*wrong);
-  if (auto wrong = language::bindSizes(bound.model.signature, sizes, bound.binding))
-    return Status::invalid(*wrong);
-  return bound;
+  Settings settings;
+  for (const language::SizeDecl &size : model->signature.sizes)
+    settings.sizes.push_back(size.name + "=" + kWidth);
+  auto binding = bind(*model, settings);
+  if (!binding)
+    return binding.status();
+  return Bound{std::move(*model), std::move(*binding)};
 }
 
 /// Compiles for a graph and counts.
-Result<Plan> makePlan(mlir::MLIRContext &context, const Bound &bound, const Graph &graph, const char *passes,
-                      bool grad) {
-  auto module = compileToFlow(context, bound.model, bound.binding, "f32");
-  if (!module)
-    return module.status();
-  attachGraph(module->get(), graph);
-  if (Status status = runPasses(module->get(), passes, grad); !status.isOk())
+Result<Plan> makePlan(std::shared_ptr<mlir::MLIRContext> context, const Bound &bound, const Graph &graph,
+                      const char *passes, bool grad) {
+  ProgramOptions options;
+  if (grad)
+    options.gradients.emplace();
+  auto program = Program::import(bound.model, bound.binding, options, std::move(context));
+  if (!program)
+    return program.status();
+  if (Status status = program->attachGraph(graph); !status.isOk())
     return status;
-  flow::Cost cost = flow::estimate(*module->get().getOps<mlir::func::FuncOp>().begin());
+  if (Status status = program->runPasses(passes); !status.isOk())
+    return status;
+  flow::Cost cost = flow::estimate(program->function());
   return Plan{cost.operations, cost.bytes, cost.peakBytes, cost.price()};
 }
 
@@ -121,10 +119,8 @@ void printTable(const std::vector<Row> &rows, const char *title, double unit, do
 /// Measures how long a model takes from its text to the plan for training. Returns whether that is fast enough.
 bool printCompileTime(const std::string &path, const std::string &name, const Graph &graph) {
   double time = median(kRuns, [&] {
-    mlir::MLIRContext context;
-    loadDialects(context);
     auto bound = bindModel(path);
-    return bound && makePlan(context, *bound, graph, "default", /*grad=*/true);
+    return bound && makePlan(makeContext(), *bound, graph, "default", /*grad=*/true);
   });
   bool fine = time >= 0 && time <= kLimit;
   std::printf("\nhgt, training, default, for %s: compiled and counted in %.1f ms (limit %.0f), median of %d runs  %s\n",
@@ -143,8 +139,7 @@ int benchMain(int argc, char **argv) {
   }
   const fs::path data = options["--data"], work = options["--work"], models = options["--models"];
   fs::create_directories(work);
-  mlir::MLIRContext context;
-  loadDialects(context);
+  std::shared_ptr<mlir::MLIRContext> context = makeContext();
   std::map<std::string, Bound> bound;
   for (const char *name : kModels) {
     auto model = bindModel((models / (std::string(name) + ".hec")).string());

@@ -17,6 +17,13 @@ public:
   static Status ok() { return Status(); }
   /// A failure that the user can fix: a file, an option, a model.
   static Status invalid(std::string message) { return Status(Blame::User, std::move(message)); }
+  /// A failure that the user can fix in a text. `report` is a list of whole lines, each message with its place and its
+  /// word `error:`; it is shown as it is.
+  static Status located(std::string report) {
+    Status status = invalid(std::move(report));
+    status.hasPlaces = true;
+    return status;
+  }
   /// A failure of the machine: disk, memory, driver, compiler.
   static Status failed(std::string message) { return Status(Blame::Machine, std::move(message)); }
 
@@ -26,6 +33,8 @@ public:
     return *text;
   }
   Blame blame() const { return who; }
+  /// Whether the message is a report on a text, made by `located`.
+  bool isLocated() const { return hasPlaces; }
   /// Adds what was being done: `context: message`.
   Status during(std::string_view context) && {
     if (text)
@@ -37,6 +46,7 @@ private:
   Status() = default;
   Status(Blame who, std::string message) : who(who), text(std::move(message)) {}
   Blame who = Blame::User;
+  bool hasPlaces = false;
   std::optional<std::string> text;
 };
 

@@ -17,7 +17,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kFormat = "graph/1";
-constexpr int64_t kFewRelations = 1024;  // that may lack edges
 
 /// The JSON text of a metadata entry as an array; a message where it is none.
 Result<Json> arrayOf(const TensorFile &tensors, const std::string &key) {
@@ -381,8 +380,9 @@ struct Described {
   std::optional<Graph> graph;
 };
 
-/// Reads the whole of it; `deep` also looks at every name and every feature.
-Described describe(const TensorFile &tensors, bool deep, Findings &findings) {
+/// Reads the whole of it; `deep` also looks at every name and every feature. A graph that was already read from it is
+/// taken as it is.
+Described describe(const TensorFile &tensors, bool deep, Findings &findings, const Graph *known = nullptr) {
   Described out;
   GraphContents &contents = out.contents;
   if (auto it = tensors.metadata.find("hector.format"); it != tensors.metadata.end() && it->second != kFormat)
@@ -403,7 +403,8 @@ Described describe(const TensorFile &tensors, bool deep, Findings &findings) {
     contents.source = it->second;
 
   const bool hasEdgeTypes = soundEdgeTypes && tensors.metadata.contains("edge_types");
-  Result<Graph> graph = graphWith(tensors, hasEdgeTypes ? static_cast<int64_t>(contents.edgeTypes.size()) : -1);
+  const int64_t numRelations = hasEdgeTypes ? static_cast<int64_t>(contents.edgeTypes.size()) : -1;
+  Result<Graph> graph = known ? *known : graphWith(tensors, numRelations);
   if (!graph) {
     findings.add(graph.status().message());
     return out;
@@ -411,8 +412,7 @@ Described describe(const TensorFile &tensors, bool deep, Findings &findings) {
   if (!tensors.metadata.contains("node_types"))
     for (int64_t t = 0; t < graph->numNodeTypes(); ++t)
       contents.nodeTypes.push_back(graph->numNodeTypes() == 1 ? "node" : "node" + std::to_string(t));
-  // One edge of a huge type declares as many types; they get no names, so that memory stays in proportion to the file.
-  if (!hasEdgeTypes && graph->numRelations() <= graph->numEdges() + kFewRelations)
+  if (!hasEdgeTypes && graph->hasFewRelations())
     for (int64_t r = 0; r < graph->numRelations(); ++r)
       contents.edgeTypes.push_back({.name = "relation" + std::to_string(r), .src = "", .dst = ""});
   if (Status status = checkNodeTypes(static_cast<int64_t>(contents.nodeTypes.size()), *graph);
@@ -425,7 +425,8 @@ Described describe(const TensorFile &tensors, bool deep, Findings &findings) {
     findings.add("the metadata `node_types` has a name twice; expected different names");
   if (hasEdgeTypes && soundNodeTypes) {
     checkEnds(*graph, contents.nodeTypes, contents.edgeTypes, findings);
-    tellEnds(*graph, contents.nodeTypes, contents.edgeTypes);
+    if (!known)
+      tellEnds(*graph, contents.nodeTypes, contents.edgeTypes);
   }
   checkNames(tensors, graph->numNodes(), deep, findings);
   if (soundNodeTypes)
@@ -483,6 +484,10 @@ Result<int64_t> numNamedRelations(const TensorFile &tensors) {
   return types->is_null() ? int64_t{-1} : static_cast<int64_t>(types->size());
 }
 
+bool isGraphFile(const TensorFile &tensors) {
+  return tensors.metadata.contains("hector.format");
+}
+
 Result<Graph> readGraph(const TensorFile &tensors, int64_t numRelations, int64_t numNodes) {
   Result<int64_t> named = numNamedRelations(tensors);
   if (!named)
@@ -490,7 +495,10 @@ Result<Graph> readGraph(const TensorFile &tensors, int64_t numRelations, int64_t
   Result<Json> nodeTypes = arrayOf(tensors, "node_types");
   if (!nodeTypes)
     return nodeTypes.status();
-  Result<Graph> graph = Graph::fromTensors(tensors, *named >= 0 ? *named : numRelations, numNodes);
+  if (*named >= 0)
+    numRelations = *named;
+  Result<Graph> graph = numNodes < 0 && isGraphFile(tensors) ? graphWith(tensors, numRelations)
+                                                             : Graph::fromTensors(tensors, numRelations, numNodes);
   if (graph && !nodeTypes->is_null())
     if (Status status = checkNodeTypes(static_cast<int64_t>(nodeTypes->size()), *graph); !status.isOk())
       return status;
@@ -521,6 +529,12 @@ Result<GraphFile> graphFromTensors(TensorFile tensors, const std::string &name) 
     return Status::invalid(name + ": " + std::move(findings).take().front());
   described.contents.tensors = std::move(tensors);
   return GraphFile(std::move(described.contents), std::move(*described.graph));
+}
+
+Status checkContents(const TensorFile &tensors, const Graph &graph) {
+  Findings findings(1);
+  describe(tensors, /*deep=*/false, findings, &graph);
+  return findings.full() ? Status::invalid(std::move(findings).take().front()) : Status::ok();
 }
 
 Result<GraphFile> loadGraphFile(const std::string &path) {

@@ -51,14 +51,20 @@ struct GraphFile : GraphContents {
 };
 
 /// The graph alone, with as many edge types as the metadata names; where it names none, `numRelations`. Numbers that
-/// are negative are worked out as `Graph::fromTensors` does. Fails where the metadata names another number of node
-/// types than the graph has.
+/// are negative are worked out as `Graph::fromTensors` does; a graph file without node types has as many nodes as rows
+/// in `x`. Fails where the metadata names another number of node types than the graph has.
 Result<Graph> readGraph(const TensorFile &tensors, int64_t numRelations = -1, int64_t numNodes = -1);
 /// Tells a graph which node types its relations join, as the metadata names them. Fails if the metadata is not
 /// understood, or if edges contradict it.
 Status nameEnds(const TensorFile &tensors, Graph &graph);
 /// How many edge types the metadata names, -1 where it names none. Fails where it is not understood.
 Result<int64_t> numNamedRelations(const TensorFile &tensors);
+
+/// Whether tensors come from a file that calls itself a graph file, and so keeps the promises of one.
+bool isGraphFile(const TensorFile &tensors);
+/// Fails if what a graph file holds besides its graph, which is `graph`, is not sound. Checks what `loadGraphFile`
+/// does.
+Status checkContents(const TensorFile &tensors, const Graph &graph);
 
 /// Maps a file and checks all that `checkGraph` checks but the contents of features and names.
 /// Files without types in their metadata get "node" or "node0", "node1" … and "relation0" …

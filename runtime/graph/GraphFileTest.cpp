@@ -124,6 +124,31 @@ TEST(GraphFileTest, FilesWithoutTypesGetNames) {
   EXPECT_EQ(read->edgeTypes.at(1).name, "relation1");
 }
 
+TEST(GraphFileTest, EveryReaderCountsTheSameNodesWithoutNodeTypes) {
+  TensorFile tensors;
+  tensors.metadata["hector.format"] = "graph/1";
+  tensors.tensors["graph.src"] = tensors.tensors["graph.dst"] = ids({0, 1});
+  tensors.tensors["x"] = Tensor::fromDoubles({5, 1}, std::vector<double>(5), DType::F32);
+  Result<GraphFile> file = graphFromTensors(tensors, "graph");
+  ASSERT_TRUE(file) << file.status().message();
+  EXPECT_EQ(file->graph.numNodes(), 5);
+  Result<Graph> graph = readGraph(tensors);
+  ASSERT_TRUE(graph) << graph.status().message();
+  EXPECT_EQ(graph->numNodes(), 5);
+  EXPECT_TRUE(checkContents(tensors, *graph).isOk());
+}
+
+TEST(GraphFileTest, ContentsThatDoNotFitAGraphAreFound) {
+  TensorFile tensors;
+  tensors.tensors["graph.src"] = tensors.tensors["graph.dst"] = ids({0, 1});
+  tensors.tensors["x"] = Tensor::fromDoubles({5, 1}, std::vector<double>(5), DType::F32);
+  Result<Graph> graph = readGraph(tensors, -1, 2);
+  ASSERT_TRUE(graph) << graph.status().message();
+  Status status = checkContents(tensors, *graph);
+  ASSERT_FALSE(status.isOk());
+  EXPECT_EQ(status.message(), "x holds F32 of shape [5, 1]; expected floats with 2 rows and two dimensions");
+}
+
 TEST(GraphFileTest, EdgesMayComeInAnyOrder) {
   GraphContents contents = example();
   contents.tensors.tensors["graph.src"] = ids({2, 0, 2, 1});

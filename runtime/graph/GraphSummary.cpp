@@ -69,8 +69,7 @@ int64_t binLast(size_t bin) {
 
 /// Whether relations without edges are few enough to be treated like the others.
 static bool listsAll(const Graph &graph, int64_t numNamed) {
-  constexpr int64_t kFew = 1024;
-  return graph.numRelations() <= std::max(numNamed, graph.numEdges() + kFew);
+  return graph.hasFewRelations() || graph.numRelations() <= numNamed;
 }
 
 /// The summary of a graph all of whose relations are listed.

@@ -34,7 +34,7 @@ TEST(Dropout, EveryPassAndPlanDropsTheSame) {
   Settings settings;
   settings.grad = true;
   settings.mode = kTraining;
-  auto binding = bind(*model, settings);
+  auto binding = bindAll(*model, settings);
   ASSERT_TRUE(binding.isOk()) << binding.status().message();
   std::vector<std::string> ways = {"C", "R", "C,R", "default", "spread-reads,simplify,compact-rows,recompute"};
   for (std::string_view name : passNames()) {

@@ -3,12 +3,9 @@
 
 #include "Harness.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
-#include "compiler/Import/Import.h"
 #include "compiler/Pipelines/Pipelines.h"
-#include "tools/hector/Case.h"
 
 #include <gtest/gtest.h>
-#include <mlir/Dialect/Func/IR/FuncOps.h>
 
 #include <cmath>
 #include <cstdint>
@@ -37,14 +34,15 @@ TEST_P(GoldenPassesTest, GiveTheSameNumbers) {
     GTEST_SKIP() << "there is no " << path;
   auto model = loadFile("test/golden/" + GetParam() + ".hec");
   ASSERT_TRUE(model) << model.status().message();
-  language::Binding binding;
-  ASSERT_FALSE(language::bindAttributes(model->signature, {}, binding));
-  auto loaded = loadCase(path, model->signature, binding);
-  ASSERT_TRUE(loaded) << loaded.status().message();
-  mlir::MLIRContext context;
-  loadDialects(context);
-  auto module = compileToFlow(context, *model, binding, "f64");
-  ASSERT_TRUE(module) << module.status().message();
+  auto file = readSafetensors(path);
+  ASSERT_TRUE(file) << file.status().message();
+  auto binding = bind(*model);
+  ASSERT_TRUE(binding) << binding.status().message();
+  auto bound = bindCase(*file, model->signature, *binding);
+  ASSERT_TRUE(bound) << bound.status().message();
+  auto program =
+      Program::import(*model, *binding, {.numbers = NumberType::F64, .gradients = std::vector<std::string>()});
+  ASSERT_TRUE(program) << program.status().message();
 
   std::vector<std::string> ways = {"none", "C", "R", "C,R", "default"};
   std::string all;
@@ -56,44 +54,33 @@ TEST_P(GoldenPassesTest, GiveTheSameNumbers) {
   ways.push_back(all);
   for (std::string_view name : planNames())
     ways.emplace_back(name);
-  bool isUniform = loaded->graph.srcTypeOfRelation() && loaded->graph.dstTypeOfRelation();
+  bool isUniform = bound->graph.srcTypeOfRelation() && bound->graph.dstTypeOfRelation();
   for (const std::string &way : ways)
-    for (flow::GraphAttr numbers : graphNumbers(context, isUniform)) {
-      mlir::OwningOpRef<mlir::ModuleOp> copy = (*module)->clone();
-      auto function = *copy->getOps<mlir::func::FuncOp>().begin();
+    for (flow::GraphAttr numbers : graphNumbers(*program->module().getContext(), isUniform)) {
+      Program copy = program->clone();
       if (numbers)
-        function->setAttr("flow.graph", numbers);
+        copy.function()->setAttr("flow.graph", numbers);
       SCOPED_TRACE("--passes " + way + (numbers ? ", edges = " + std::to_string(numbers.getEdges()) : ""));
-      Status status = runPasses(*copy, way, /*grad=*/true);
+      Status status = copy.runPasses(way);
       ASSERT_TRUE(status.isOk()) << status.message();
-      std::vector<Table> arguments;
-      for (size_t i = 0; i < loaded->inputs.size(); ++i)
-        arguments.push_back(toTable(*loaded->inputs[i], model->signature.inputs[i].home));
-      for (size_t i = arguments.size(); i < function.getNumArguments(); ++i)
-        arguments.push_back(toTable(*loaded->file.find(inputName(function, i).str()), language::Home::Node));
-      auto check = [&](const std::vector<Table> &results) {
-        for (size_t i = 0; i < results.size(); ++i) {
-          std::string name = resultName(function, i).str();
-          SCOPED_TRACE(name);
-          const Tensor *expected = loaded->file.find(name);
+      auto check = [&](const RunMode &mode) {
+        auto results = run(copy, bound->graph, bound->tensors, mode);
+        ASSERT_TRUE(results) << results.status().message();
+        for (const auto &[name, tensor] : *results) {
+          const Tensor *expected = file->find(name);
           if (!expected)  // an input without a golden gradient
             continue;
-          Table table = results[i];
-          table.values = expected->toDoubles();
-          expectClose({{name, results[i]}}, {{name, table}}, 1e-9);
+          ASSERT_EQ(tensor.shape, expected->shape) << name;
+          const int64_t size = tensor.numElements();
+          expectClose({{name, {size, {}, tensor.toDoubles()}}}, {{name, {size, {}, expected->toDoubles()}}}, 1e-9);
         }
       };
-      auto results = interpret(function, loaded->graph, arguments);
-      ASSERT_TRUE(results) << results.status().message();
-      check(*results);
+      check({});
       // The same in loops, with rows cut at random places.
       SCOPED_TRACE("in groups");
-      status = formGroups(*copy);
+      status = copy.formGroups();
       ASSERT_TRUE(status.isOk()) << status.message();
-      auto grouped =
-          interpret(function, loaded->graph, std::move(arguments), RunMode{.cuts = std::hash<std::string>()(way)});
-      ASSERT_TRUE(grouped) << grouped.status().message();
-      check(*grouped);
+      check({.cuts = std::hash<std::string>()(way)});
       if (HasFailure())
         return;
     }
@@ -124,7 +111,7 @@ TEST_P(ZeroGradientTest, StaysZero) {
       settings.sizes = {std::string("i=") + size, std::string("o=") + size};
       settings.grad = true;
       settings.passes = way;
-      auto binding = bind(*model, settings);
+      auto binding = bindAll(*model, settings);
       ASSERT_TRUE(binding) << binding.status().message();
       Tables inputs = randomInputs(*model, *binding, graph, 1);  // no gradient of `out`: it is zero
       inputs.at("b").values.assign(3, 0.0);

@@ -1,10 +1,8 @@
 #include "test/numerics/Harness.h"
 
 #include "compiler/Import/Import.h"
-#include "runtime/storage/Safetensors.h"
 
 #include <gtest/gtest.h>
-#include <mlir/Dialect/Func/IR/FuncOps.h>
 
 #include <algorithm>
 #include <cmath>
@@ -140,56 +138,34 @@ std::vector<PlainGraph> unkindGraphs() {
   return graphs;
 }
 
-Result<PlainGraph> readGraph(const std::string &path) {
-  auto file = readSafetensors(path);
-  if (!file)
-    return std::move(file).status();
-  auto graph = Graph::fromTensors(*file);
-  if (!graph)
-    return std::move(graph).status();
+PlainGraph plainGraph(const Graph &graph, const std::string &name) {
   PlainGraph plain;
-  plain.name = path.substr(path.rfind('/') + 1);
-  for (auto [ids, from] : {std::pair(&plain.src, &graph->src()), std::pair(&plain.dst, &graph->dst()),
-                           std::pair(&plain.etype, &graph->etype())}) {
-    ids->resize(static_cast<size_t>(graph->numEdges()));
-    for (int64_t e = 0; e < graph->numEdges(); ++e)
-      (*ids)[static_cast<size_t>(graph->edgeNumber(e))] = (*from)[e];
+  plain.name = name;
+  for (auto [ids, from] : {std::pair(&plain.src, &graph.src()), std::pair(&plain.dst, &graph.dst()),
+                           std::pair(&plain.etype, &graph.etype())}) {
+    ids->resize(static_cast<size_t>(graph.numEdges()));
+    for (int64_t e = 0; e < graph.numEdges(); ++e)
+      (*ids)[static_cast<size_t>(graph.edgeNumber(e))] = (*from)[e];
   }
-  plain.ntypePtr.assign(graph->ntypePtr().begin(), graph->ntypePtr().end());
-  plain.numRelations = graph->numRelations();
+  plain.ntypePtr.assign(graph.ntypePtr().begin(), graph.ntypePtr().end());
+  plain.numRelations = graph.numRelations();
   return plain;
 }
 
 //===- Models ----------------------------------------------------------------------------------------------------===//
 
 Result<Model> loadFile(const std::string &path) {
-  ModelOptions options;
-  options.path = std::string(HECTOR_SOURCE_DIR) + "/" + path;
-  return loadModel(options);
+  return loadModel(std::string(HECTOR_SOURCE_DIR) + "/" + path);
 }
 
 Result<Model> parseModel(const std::string &text) {
-  Model model;
-  model.source = std::make_unique<language::Source>("model.hec", text);
-  language::Diagnostics diagnostics;
-  model.module = language::parse(*model.source, diagnostics);
-  if (!diagnostics.empty())
-    return Status::invalid(diagnostics.render());
-  auto signature = language::readSignature(model.module, *model.source, "", diagnostics);
-  if (!signature)
-    return Status::invalid(diagnostics.render());
-  model.signature = std::move(*signature);
-  return model;
+  return hector::parseModel(text, "model.hec");
 }
 
-Result<language::Binding> bind(const Model &model, const Settings &settings) {
-  language::Binding binding;
-  if (auto wrong = language::bindAttributes(model.signature, settings.attributes, binding))
-    return Status::invalid(*wrong);
-  if (auto wrong = language::bindSizes(model.signature, settings.sizes, binding))
-    return Status::invalid(*wrong);
+Result<language::Binding> bindAll(const Model &model, const Settings &settings) {
+  auto binding = bind(model, settings);
   for (const language::SizeDecl &size : model.signature.sizes)
-    if (!binding.sizes.count(size.name))
+    if (binding && !binding->sizes.count(size.name))
       return Status::invalid("size `" + size.name + "` is not set");
   return binding;
 }
@@ -218,17 +194,18 @@ Tables randomInputs(const Model &model, const language::Binding &binding, const 
 }
 
 Result<Tables> runModel(const Model &model, const Settings &settings, const PlainGraph &graph, const Tables &inputs) {
-  auto binding = bind(model, settings);
+  auto binding = bindAll(model, settings);
   if (!binding)
     return std::move(binding).status();
-  mlir::MLIRContext context;
-  loadDialects(context);
-  auto module = compileToFlow(context, model, *binding, "f64");
-  if (!module)
-    return std::move(module).status();
-  if (Status status = runPasses(module->get(), settings.passes, settings.grad); !status.isOk())
+  ProgramOptions options = {.numbers = NumberType::F64, .gradients = {}};
+  if (settings.grad)
+    options.gradients.emplace();
+  auto program = Program::import(model, *binding, options);
+  if (!program)
+    return std::move(program).status();
+  if (Status status = program->runPasses(settings.passes); !status.isOk())
     return status;
-  auto function = *module->get().getOps<mlir::func::FuncOp>().begin();
+  auto function = program->function();
   Graph built = graph.build();
   std::vector<Table> arguments;
   for (size_t i = 0; i < function.getNumArguments(); ++i) {

@@ -5,11 +5,10 @@
 /// (`randomInputs`), runs it (`runModel`) and compares tables by name (`expectClose`). Nothing here knows any layer.
 #pragma once
 
-#include "interp/Interpreter.h"
+#include "driver/Run.h"
 #include "language/Signature.h"
 #include "runtime/base/Status.h"
 #include "runtime/graph/Graph.h"
-#include "tools/hector/Model.h"
 
 #include <cstdint>
 #include <map>
@@ -46,16 +45,14 @@ PlainGraph randomGraph(uint64_t seed, int64_t nodes, int64_t nodeTypes, int64_t 
 /// random ones of several sizes, some with edges that are not sorted by type. Each has its own name.
 std::vector<PlainGraph> unkindGraphs();
 
-/// The graph of a case file.
-Result<PlainGraph> readGraph(const std::string &path);
+/// A graph as plain arrays, with its edges in the order that they came in.
+PlainGraph plainGraph(const Graph &graph, const std::string &name);
 
 /// Tables by name: the inputs of a model, or its results.
 using Tables = std::map<std::string, Table>;
 
-/// What a model is compiled with: the texts of `--set` and `--size`, and passes.
-struct Settings {
-  std::vector<std::string> attributes;
-  std::vector<std::string> sizes;
+/// How a model is bound, compiled and run.
+struct Settings : hector::Settings {
   std::string passes = "none";
   bool grad = false;  // also derive the gradients of all inputs
   RunMode mode;       // inference, unless it says otherwise
@@ -67,7 +64,7 @@ Result<Model> loadFile(const std::string &path);
 Result<Model> parseModel(const std::string &text);
 
 /// The attributes and sizes that `settings` gives; every size must be among them.
-Result<language::Binding> bind(const Model &model, const Settings &settings);
+Result<language::Binding> bindAll(const Model &model, const Settings &settings);
 
 /// Random values for every input, roughly normal with deviation `scale`; the same for the same seed.
 Tables randomInputs(const Model &model, const language::Binding &binding, const PlainGraph &graph, uint64_t seed,

@@ -143,7 +143,7 @@ TEST_P(OpGradient, MatchesDifferences) {
   Settings forward, backward;
   backward.grad = true;
   forward.mode = backward.mode = {.isTraining = true, .seed = 3, .step = 1};
-  auto binding = bind(*model, forward);
+  auto binding = bindAll(*model, forward);
   ASSERT_TRUE(binding.isOk()) << binding.status().message();
   for (const PlainGraph &graph : {randomGraph(3, 6, 2, 11, 3), randomGraph(4, 3, 3, 5, 2)}) {
     Tables inputs = randomInputs(*model, *binding, graph, 17);

@@ -3,11 +3,9 @@
 #include "Harness.h"
 #include "compiler/Analysis/Cost.h"
 #include "compiler/Pipelines/Pipelines.h"
-#include "tools/hector/Model.h"
 
 #include <gtest/gtest.h>
 #include <llvm/Support/raw_ostream.h>
-#include <mlir/Dialect/Func/IR/FuncOps.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -17,42 +15,41 @@ namespace {
 
 class PlansTest : public testing::TestWithParam<std::string> {
 protected:
-  PlansTest() { loadDialects(context); }
-
   /// The model in flow, with every size the same and one head.
-  mlir::OwningOpRef<mlir::ModuleOp> import(const Model &model, const std::string &size) {
-    language::Binding binding;
-    std::vector<std::string> sizes;
+  Result<Program> import(const Model &model, const std::string &size, bool grad) {
+    Settings settings;
     for (const language::SizeDecl &declared : model.signature.sizes)
-      sizes.push_back(declared.name + "=" + (declared.name == "heads" ? "1" : size));
-    EXPECT_FALSE(language::bindAttributes(model.signature, {}, binding));
-    EXPECT_FALSE(language::bindSizes(model.signature, sizes, binding));
-    auto module = compileToFlow(context, model, binding, "f32");
-    EXPECT_TRUE(module) << module.status().message();
-    return std::move(*module);
+      settings.sizes.push_back(declared.name + "=" + (declared.name == "heads" ? "1" : size));
+    auto binding = bindAll(model, settings);
+    if (!binding)
+      return binding.status();
+    ProgramOptions options;
+    if (grad)
+      options.gradients.emplace();
+    return Program::import(model, *binding, options, context);
   }
 
   /// The numbers of a graph with few relations and many edges for each pair, and of one like aifb.
   std::vector<flow::GraphAttr> graphNumbers() {
     auto numbers = [&](int64_t nodes, int64_t edges, int64_t srcPairs, int64_t dstPairs, int64_t relations) {
-      return flow::GraphAttr::get(&context, nodes, edges, srcPairs, dstPairs, relations, 7, /*uniform=*/0, {}, {}, {},
-                                  {});
+      return flow::GraphAttr::get(context.get(), nodes, edges, srcPairs, dstPairs, relations, 7, /*uniform=*/0, {}, {},
+                                  {}, {});
     };
     return {numbers(10'000, 1'000'000, 30'000, 40'000, 4), numbers(8'285, 58'086, 29'043, 29'043, 90)};
   }
 
-  std::string text(mlir::ModuleOp module) {
+  std::string text(const Program &program) {
     std::string text;
     llvm::raw_string_ostream out(text);
-    module.print(out);
+    program.module().print(out);
     return text;
   }
 
-  mlir::MLIRContext context;
+  std::shared_ptr<mlir::MLIRContext> context = makeContext();
 };
 
-double priceOf(mlir::ModuleOp module) {
-  return flow::estimate(*module.getOps<mlir::func::FuncOp>().begin()).price();
+double priceOf(const Program &program) {
+  return flow::estimate(program.function()).price();
 }
 
 TEST_P(PlansTest, DefaultIsNeverMoreExpensiveThanAList) {
@@ -61,15 +58,15 @@ TEST_P(PlansTest, DefaultIsNeverMoreExpensiveThanAList) {
   std::vector<std::string> lists = {"none", "C", "R", "C,R"};
   for (std::string_view name : planNames())
     lists.emplace_back(name);
-  for (const char *size : {"4", "64"}) {
-    auto module = import(*model, size);
-    ASSERT_TRUE(module);
-    for (flow::GraphAttr numbers : graphNumbers())
-      for (bool grad : {false, true}) {
-        (*module->getOps<mlir::func::FuncOp>().begin())->setAttr("flow.graph", numbers);
+  for (const char *size : {"4", "64"})
+    for (bool grad : {false, true}) {
+      auto program = import(*model, size, grad);
+      ASSERT_TRUE(program) << program.status().message();
+      for (flow::GraphAttr numbers : graphNumbers()) {
+        program->function()->setAttr("flow.graph", numbers);
         auto compile = [&](const std::string &passes, const PassOutput &output = {}) {
-          mlir::OwningOpRef<mlir::ModuleOp> copy = module->clone();
-          Status status = runPasses(*copy, passes, grad, output);
+          Program copy = program->clone();
+          Status status = copy.runPasses(passes, output);
           EXPECT_TRUE(status.isOk()) << status.message();
           return copy;
         };
@@ -77,17 +74,17 @@ TEST_P(PlansTest, DefaultIsNeverMoreExpensiveThanAList) {
                      (grad ? ", with gradients" : ""));
         std::vector<PlanCost> plans;
         PassOutput output;
-        output.plans = &plans;
-        auto best = compile("default", output);
+        output.onPlans = [&](const std::vector<PlanCost> &weighed) { plans = weighed; };
+        Program best = compile("default", output);
         for (const std::string &list : lists)
-          EXPECT_LE(priceOf(*best), priceOf(*compile(list)) * (1 + 1e-12)) << "--passes " << list;
+          EXPECT_LE(priceOf(best), priceOf(compile(list)) * (1 + 1e-12)) << "--passes " << list;
         // What was taken can be asked for by its name.
         auto taken = std::find_if(plans.begin(), plans.end(), [](const PlanCost &plan) { return plan.isTaken; });
         ASSERT_NE(taken, plans.end());
-        EXPECT_EQ(taken->price, priceOf(*best));
-        EXPECT_EQ(text(*compile(taken->name)), text(*best)) << "--passes " << taken->name;
+        EXPECT_EQ(taken->price, priceOf(best));
+        EXPECT_EQ(text(compile(taken->name)), text(best)) << "--passes " << taken->name;
       }
-  }
+    }
 }
 
 std::vector<std::string> modelNames() {

@@ -20,7 +20,7 @@ void check(const std::string &body, language::Home home, int64_t size,
   ASSERT_TRUE(model) << model.status().message();
   for (const PlainGraph &graph : unkindGraphs()) {
     SCOPED_TRACE(graph.name);
-    Tables inputs = randomInputs(*model, *bind(*model, {}), graph, 5, 2.0);
+    Tables inputs = randomInputs(*model, *bindAll(*model, {}), graph, 5, 2.0);
     std::vector<Row> expected = formula(graph, {inputs, {}});
     auto results = runModel(*model, {}, graph, inputs);
     ASSERT_TRUE(results) << results.status().message();

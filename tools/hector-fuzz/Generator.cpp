@@ -52,8 +52,8 @@ class Generator {
 public:
   explicit Generator(Choices &choices) : choices(choices) {}
 
-  Program run() {
-    Program program;
+  TestProgram run() {
+    TestProgram program;
     makeGraph(program.file);
     uint32_t statements = 1 + choices.below(6);
     for (uint32_t i = 0; i < statements; ++i)
@@ -817,7 +817,7 @@ std::vector<double> numbersFor(const std::string &name, size_t count) {
   return numbers;
 }
 
-Program generate(Choices &choices) {
+TestProgram generate(Choices &choices) {
   return Generator(choices).run();
 }
 

@@ -9,14 +9,14 @@
 namespace hector::fuzz {
 
 /// A model's text, and a case it can run on: graph, inputs, upstream gradients are drawn when results are known.
-struct Program {
+struct TestProgram {
   std::string text;
   TensorFile file;
 };
 
 /// Builds a program from choices. Every op, every domain, heads, groups, functions; graphs with empty types, isolated
 /// nodes, repeated edges, self loops, one edge, one node, none.
-Program generate(Choices &choices);
+TestProgram generate(Choices &choices);
 
 /// Numbers around 0 for a tensor, a function of its name only.
 std::vector<double> numbersFor(const std::string &name, size_t count);

@@ -2,13 +2,7 @@
 
 #include "compiler/Import/Import.h"
 #include "compiler/Pipelines/Pipelines.h"
-#include "interp/Interpreter.h"
-#include "language/Parser.h"
-#include "tools/hector/Case.h"
-#include "tools/hector/Model.h"
-
-#include <mlir/Dialect/Func/IR/FuncOps.h>
-#include <mlir/IR/BuiltinOps.h>
+#include "driver/Run.h"
 
 #include <algorithm>
 #include <cmath>
@@ -87,9 +81,7 @@ flow::GraphAttr randomNumbers(mlir::MLIRContext &context, const Graph &graph, ui
 
 }  // namespace
 
-Judge::Judge() {
-  loadDialects(context);
-}
+Judge::Judge() : context(makeContext()) {}
 
 std::vector<std::string> Judge::ways(uint64_t seed) const {
   // The first is run on ops as they are written, the others on what the importer makes of them.
@@ -106,79 +98,77 @@ std::vector<std::string> Judge::ways(uint64_t seed) const {
   return all;
 }
 
-std::optional<Failure> Judge::judge(const Program &program, uint64_t seed, bool checkSlopes) {
+std::optional<Failure> Judge::judge(const TestProgram &test, uint64_t seed, bool checkSlopes) {
   ++counts.programs;
-  language::Source source("model.hec", program.text);
-  language::Diagnostics diagnostics;
-  language::Module syntax = language::parse(source, diagnostics);
-  if (!diagnostics.empty())
-    return Failure{"refused", diagnostics.render()};
-  auto signature = language::readSignature(syntax, source, "", diagnostics);
-  if (!signature)
-    return Failure{"refused", diagnostics.render()};
-  language::Binding binding;
-  if (auto wrong = language::bindAttributes(*signature, {}, binding))
-    return Failure{"refused", *wrong};
-  auto bound = bindCase(program.file, *signature, binding);
+  auto model = parseModel(test.text, "model.hec");
+  if (!model)
+    return Failure{"refused", model.status().message()};
+  auto binding = bind(*model);
+  if (!binding)
+    return Failure{"refused", binding.status().message()};
+  auto bound = bindCase(test.file, model->signature, *binding);
   if (!bound)
     return Failure{"refused", bound.status().message()};
-  auto module = importModel(context, syntax, *signature, binding, mlir::FloatType::getF64(&context), diagnostics);
-  if (!module)
-    return Failure{diagnostics.empty() ? "failed" : "refused", diagnostics.render()};
+  const Graph &graph = bound->graph;
+  ProgramOptions options = {.numbers = NumberType::F64, .gradients = std::vector<std::string>()};
+  auto imported = Program::import(*model, *binding, options, context);
+  if (!imported)
+    return Failure{imported.status().isLocated() ? "refused" : "failed", imported.status().message()};
   // What all ways are compared with: ops as they are written, none folded on the way in.
-  auto plain = importModel(context, syntax, *signature, binding, mlir::FloatType::getF64(&context), diagnostics,
-                           /*fold=*/false);
+  options.fold = false;
+  auto plain = Program::import(*model, *binding, options, context);
   if (!plain)
     return Failure{"failed", "the model compiles with folds only"};
   // Half of the programs are compiled for their own graph, half for the default one: passes choose otherwise.
   if (mix(seed) & 2)
-    attachGraph(*module, bound->graph);
+    if (Status status = imported->attachGraph(graph); !status.isOk())
+      return Failure{"failed", status.message()};
 
-  std::vector<Table> inputs;
-  for (size_t i = 0; i < bound->inputs.size(); ++i)
-    inputs.push_back(toTable(*bound->inputs[i], signature->inputs[i].home));
-  auto forward = *plain->getOps<mlir::func::FuncOp>().begin();
+  auto forward = plain->function();
+  auto inputs = makeArguments(*plain, graph, bound->tensors);
+  if (!inputs)
+    return Failure{"failed", inputs.status().message()};
   size_t numResults = forward.getNumResults();
   std::vector<Table> upstream;
   for (size_t i = 0; i < numResults; ++i) {
     auto type = mlir::cast<flow::RowsType>(forward.getResultTypes()[i]);
     Table table;
-    table.rows = numRows(bound->graph, type.getDomain());
+    table.rows = numRows(graph, type.getDomain());
     table.shape.assign(type.getShape().begin(), type.getShape().end());
     table.values =
         numbersFor("grad." + resultName(forward, i).str(), static_cast<size_t>(table.rows * type.getRowSize()));
     upstream.push_back(std::move(table));
   }
-  std::vector<Table> arguments = inputs;
+  std::vector<Table> arguments = *inputs;
   arguments.insert(arguments.end(), upstream.begin(), upstream.end());
 
   std::optional<std::vector<Table>> expected;
   for (const std::string &way : ways(seed)) {
-    mlir::OwningOpRef<mlir::ModuleOp> copy = (expected ? *module : *plain).clone();
+    Program copy = (expected ? *imported : *plain).clone();
     seed = mix(seed);
     if (seed & 1)
-      (*copy->getOps<mlir::func::FuncOp>().begin())->setAttr("flow.graph", randomNumbers(context, bound->graph, seed));
-    if (Status status = runPasses(*copy, way, /*grad=*/true); !status.isOk())
+      copy.function()->setAttr("flow.graph", randomNumbers(*context, graph, seed));
+    if (Status status = copy.runPasses(way); !status.isOk())
       return Failure{"failed", "--passes " + way + ": " + status.message()};
-    auto function = *copy->getOps<mlir::func::FuncOp>().begin();
-    auto results = interpret(function, bound->graph, arguments, kMode);
+    auto function = copy.function();
+    auto results = interpret(function, graph, arguments, kMode);
     ++counts.runs;
     if (!results)
       return Failure{"failed", "--passes " + way + ": " + results.status().message()};
     // The same in loops: groups in their own order, rows cut at random places and joined.
-    mlir::OwningOpRef<mlir::ModuleOp> loops = copy->clone();
-    if (Status status = formGroups(*loops); !status.isOk())
+    Program loops = copy.clone();
+    if (Status status = loops.formGroups(); !status.isOk())
       return Failure{"failed", "--passes " + way + ": " + status.message()};
     RunMode cut = kMode;
     cut.cuts = seed;
-    auto grouped = interpret(*loops->getOps<mlir::func::FuncOp>().begin(), bound->graph, arguments, cut);
+    auto grouped = interpret(loops.function(), graph, arguments, cut);
     ++counts.runs;
     if (!grouped)
       return Failure{"failed", "groups of --passes " + way + ": " + grouped.status().message()};
     for (size_t i = 0; i < results->size(); ++i)
       if (auto where = difference((*results)[i], (*grouped)[i])) {
         // Sums in another order are rounded otherwise, which a comparison of equal numbers shows.
-        if (jumps(function, bound->graph, arguments, *results, seed)) {
+        if (jumps(function, graph, arguments, *results, seed)) {
           ++counts.kinks;
           return std::nullopt;
         }
@@ -200,20 +190,20 @@ std::optional<Failure> Judge::judge(const Program &program, uint64_t seed, bool 
   // The slope of Σ result · upstream along one random direction of all inputs at once.
   std::vector<std::vector<double>> direction;
   double slope = 0.0, size = 0.0;
-  for (size_t i = 0; i < inputs.size(); ++i) {
+  for (size_t i = 0; i < inputs->size(); ++i) {
     direction.push_back(
-        numbersFor("direction " + std::to_string(seed) + signature->inputs[i].name, inputs[i].values.size()));
+        numbersFor("direction " + std::to_string(seed) + model->signature.inputs[i].name, (*inputs)[i].values.size()));
     const std::vector<double> &gradient = (*expected)[numResults + i].values;
     slope += dot(gradient, direction[i]);
     for (size_t k = 0; k < gradient.size(); ++k)
       size += std::abs(gradient[k] * direction[i][k]);
   }
   auto lossAt = [&](double step) -> std::optional<double> {
-    std::vector<Table> moved = inputs;
+    std::vector<Table> moved = *inputs;
     for (size_t i = 0; i < moved.size(); ++i)
       for (size_t k = 0; k < moved[i].values.size(); ++k)
         moved[i].values[k] += step * direction[i][k];
-    auto results = interpret(forward, bound->graph, std::move(moved), kMode);
+    auto results = interpret(forward, graph, std::move(moved), kMode);
     if (!results)
       return std::nullopt;
     double loss = 0.0;

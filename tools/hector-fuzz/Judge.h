@@ -6,6 +6,7 @@
 #include <mlir/IR/MLIRContext.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -26,12 +27,12 @@ public:
   Judge();
   /// Compares `none`, every single pass, a random list, every plan and `default`, values and gradients, to 1e-9; with
   /// `checkSlopes`, gradients against differences of the function itself too. A new pass or backend joins in `ways`.
-  std::optional<Failure> judge(const Program &program, uint64_t seed, bool checkSlopes);
+  std::optional<Failure> judge(const TestProgram &test, uint64_t seed, bool checkSlopes);
   const Tally &tally() const { return counts; }
 
 private:
   std::vector<std::string> ways(uint64_t seed) const;
-  mlir::MLIRContext context;
+  std::shared_ptr<mlir::MLIRContext> context;
   Tally counts;
 };
 

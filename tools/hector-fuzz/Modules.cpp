@@ -5,7 +5,7 @@
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "compiler/Pipelines/Pipelines.h"
-#include "tools/hector/Model.h"
+#include "driver/Program.h"
 
 #include <llvm/Support/MemoryBuffer.h>
 #include <mlir/IR/Verifier.h>
@@ -95,9 +95,8 @@ PipelineResult runByName(mlir::ModuleOp module, const std::string &name, Choices
 
 }  // namespace
 
-Modules::Modules() : context(mlir::MLIRContext::Threading::DISABLED) {
-  loadDialects(context);
-  context.allowUnregisteredDialects();
+Modules::Modules() : context(makeContext()) {
+  context->allowUnregisteredDialects();
 }
 
 bool Modules::addSeeds(const std::string &path) {
@@ -106,10 +105,10 @@ bool Modules::addSeeds(const std::string &path) {
     return false;
   llvm::SmallVector<llvm::StringRef> parts;
   (*buffer)->getBuffer().split(parts, "// -----");
-  Errors quiet(context);  // many tests are of errors
+  Errors quiet(*context);  // many tests are of errors
   for (llvm::StringRef part : parts) {
     std::string text = part.str();  // the lexer looks for a zero at the end
-    auto whole = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+    auto whole = mlir::parseSourceString<mlir::ModuleOp>(text, context.get());
     if (!whole)
       continue;
     for (auto function : whole->getOps<mlir::func::FuncOp>()) {
@@ -124,7 +123,7 @@ bool Modules::addSeeds(const std::string &path) {
 
 mlir::OwningOpRef<mlir::ModuleOp> Modules::make(Choices &choices) {
   mlir::OwningOpRef<mlir::ModuleOp> module = seeds[choices.below(static_cast<uint32_t>(seeds.size()))]->clone();
-  Errors quiet(context);
+  Errors quiet(*context);
   for (uint32_t changes = choices.below(40); changes > 0; --changes) {
     mlir::OwningOpRef<mlir::ModuleOp> changed = module->clone();
     changeModule(*changed, choices);
@@ -140,7 +139,7 @@ mlir::OwningOpRef<mlir::ModuleOp> Modules::make(Choices &choices) {
 std::optional<Failure> Modules::runPass(mlir::ModuleOp module, const std::string &name, Choices &choices) {
   bool isTaken = isFlow(module);
   bool mayRefuse = name == "differentiate" && mayLackGradients(module);
-  Errors errors(context);
+  Errors errors(*context);
   PipelineResult result = runByName(module, name, choices);
   if (result.wrong)
     return Failure{"failed", *result.wrong};

@@ -8,6 +8,7 @@
 #include <mlir/IR/OwningOpRef.h>
 
 #include <cstdint>
+#include <memory>
 
 namespace hector::fuzz {
 
@@ -33,7 +34,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> make(Choices &choices);
   std::optional<Failure> runPass(mlir::ModuleOp module, const std::string &name, Choices &choices);
 
-  mlir::MLIRContext context;
+  std::shared_ptr<mlir::MLIRContext> context;
   std::vector<mlir::OwningOpRef<mlir::ModuleOp>> seeds;
   ModuleTally counts;
 };

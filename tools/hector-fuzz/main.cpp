@@ -3,7 +3,6 @@
 #include "Judge.h"
 #include "Modules.h"
 #include "runtime/base/Program.h"
-#include "tools/hector/Model.h"
 
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Support/FileSystem.h>
@@ -116,7 +115,7 @@ static int replay() {
 }
 
 /// Writes the program where `--replay` finds it.
-static std::string save(const Program &program, uint64_t number, uint64_t seed) {
+static std::string save(const TestProgram &program, uint64_t number, uint64_t seed) {
   std::string folder = saveFolder + "/program-" + std::to_string(number);
   if (llvm::sys::fs::create_directories(folder))
     return "(could not be saved)";
@@ -197,7 +196,7 @@ static int fuzzPrograms() {
     uint64_t number = firstProgram + done, seed = seedOf(number);
     atProgram = number;
     Choices choices(seed);
-    Program program = generate(choices);
+    TestProgram program = generate(choices);
     if (showPrograms)
       std::printf("program %llu\n%s\n", static_cast<unsigned long long>(number), program.text.c_str());
     std::fflush(stdout);
@@ -208,7 +207,7 @@ static int fuzzPrograms() {
     ++failures;
     Judge shrinker;
     Choices smaller(shrink(shrinker, choices.drawn(), seed, failure->kind));
-    Program small = generate(smaller);
+    TestProgram small = generate(smaller);
     auto again = shrinker.judge(small, seed, true);
     std::string folder = save(small, number, seed);
     std::printf("program %llu %s: %s\n%s\nreplay with: hector-fuzz --replay %s\n\n",

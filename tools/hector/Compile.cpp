@@ -1,14 +1,14 @@
 /// `hector compile`: a model as one of the compiler's forms.
 
-#include "Case.h"
-#include "Model.h"
+#include "Commands.h"
 #include "Summary.h"
 #include "compiler/Analysis/Cost.h"
-#include "interp/Interpreter.h"
+#include "compiler/Dialect/Flow/IR/Flow.h"
+#include "driver/Case.h"
+#include "driver/Program.h"
 #include "runtime/storage/File.h"
 
 #include <llvm/Support/raw_ostream.h>
-#include <mlir/Dialect/Func/IR/FuncOps.h>
 
 #include <charconv>
 #include <cstdio>
@@ -23,7 +23,7 @@ static Result<int64_t> parseBytes(const std::string &text) {
   std::string_view suffix(rest, static_cast<size_t>(end - rest));
   int shift = suffix == "K" ? 10 : suffix == "M" ? 20 : suffix == "G" ? 30 : suffix.empty() ? 0 : -1;
   if (error != std::errc() || shift < 0 || number < 1 || number > (int64_t{1} << 40 >> shift))
-    return Status::invalid("error: --cache takes bytes, such as 32M or 512K, from 1 to 1024G; `" + text +
+    return Status::invalid("--cache takes bytes, such as 32M or 512K, from 1 to 1024G; `" + text +
                            "` is none of these");
   return number << shift;
 }
@@ -31,64 +31,81 @@ static Result<int64_t> parseBytes(const std::string &text) {
 /// Writes a machine with the given cache on every function; other numbers are the defaults.
 static void attachCache(mlir::ModuleOp module, int64_t cacheBytes) {
   for (auto function : module.getOps<mlir::func::FuncOp>()) {
-    auto machine = flow::MachineAttr::get(module.getContext(), cacheBytes,
-                                          static_cast<int64_t>(flow::Machine(function).operationsPerByte));
-    function->setAttr("flow.machine", machine);
+    flow::Machine machine(function);
+    machine.cacheBytes = static_cast<double>(cacheBytes);
+    function->setAttr("flow.machine", machine.toAttr(module.getContext()));
   }
+}
+
+/// Prints what a pass did or declined.
+static void printRemark(const Remark &remark) {
+  std::string place;
+  if (remark.line > 0)
+    place = ":" + std::to_string(remark.line) + ":" + std::to_string(remark.column);
+  std::fprintf(stderr, "%s%s: remark: %s\n", remark.model.c_str(), place.c_str(), remark.text.c_str());
+}
+
+/// Prints the plans that were compared.
+static void printPlans(const std::string &model, const std::vector<PlanCost> &plans) {
+  for (const PlanCost &plan : plans)
+    std::fprintf(stderr, "%s: remark: plan %s%s: %.4g operations, %.4g bytes moved, %.4g live at once, %.4g us, price %.4g us\n",
+                 model.c_str(), plan.name.c_str(), plan.isTaken ? " (taken)" : "", plan.operations, plan.bytes,
+                 plan.peakBytes, plan.seconds * 1e6, plan.price * 1e6);
 }
 
 static Status compileModel(const CompileOptions &options) {
   const std::string inputs[] = {options.model.path, options.graphPath};
   if (Status status = refuseOverwriting(options.outPath, inputs); !status.isOk())
-    return std::move(status).during("error");
-  auto model = loadModel(options.model);
+    return status;
+  auto model = loadModel(options.model.path, options.model.entry);
   if (!model)
     return model.status();
-  language::Binding binding;
-  if (auto wrong = language::bindAttributes(model->signature, options.model.settings, binding))
-    return Status::invalid("error: " + *wrong);
-  if (auto wrong = language::bindSizes(model->signature, options.model.sizes, binding))
-    return Status::invalid("error: " + *wrong);
-  mlir::MLIRContext context;
-  loadDialects(context);
+  auto binding = bind(*model, {options.model.settings, options.model.sizes});
+  if (!binding)
+    return binding.status();
   const std::string dtype = options.model.dtype.empty() ? "f32" : options.model.dtype;
-  auto module = compileToFlow(context, *model, binding, dtype);
-  if (!module)
-    return module.status();
-  if (Status status = chooseGradients(module->get(), model->signature, options.gradInputs); !status.isOk())
-    return status;
+  const NumberType numbers = dtype == "tf32" ? NumberType::F32 : *numberTypeFromName(dtype);
+  auto program = Program::import(*model, *binding, {.numbers = numbers, .gradients = options.grad});
+  if (!program)
+    return program.status();
   if (!options.graphPath.empty()) {
     auto graph = loadGraph(options.graphPath, model->signature);
     if (!graph)
       return graph.status();
-    for (auto function : module->get().getOps<mlir::func::FuncOp>())
-      if (Status status = checkGraph(function, *graph); !status.isOk())
-        return std::move(status).during("error: " + options.graphPath);
-    attachGraph(module->get(), *graph);
+    if (Status status = program->attachGraph(*graph); !status.isOk())
+      return std::move(status).during(options.graphPath);
   }
   if (!options.cache.empty()) {
     auto bytes = parseBytes(options.cache);
     if (!bytes)
       return bytes.status();
-    attachCache(module->get(), *bytes);
+    attachCache(program->module(), *bytes);
   }
   std::string passes = options.passes;
   if (passes.empty())
     passes = options.emit == "flow" ? "none" : "default";
   std::vector<PlanCost> plans;
-  PassOutput output = {options.model.path, options.remarks, options.dumpPasses, &plans};
-  if (Status status = runPasses(module->get(), passes, options.grad, output); !status.isOk())
+  PassOutput output;
+  output.dumps = options.dumpPasses;
+  if (options.remarks)
+    output.onRemark = printRemark;
+  output.onPlans = [&](const std::vector<PlanCost> &weighed) {
+    plans = weighed;
+    if (options.remarks)
+      printPlans(options.model.path, plans);
+  };
+  if (Status status = program->runPasses(passes, output); !status.isOk())
     return status;
   if (options.emit == "groups")
-    if (Status status = formGroups(module->get()); !status.isOk())
+    if (Status status = program->formGroups(output); !status.isOk())
       return status;
   std::string text;
   if (options.emit == "summary") {
-    auto function = *module->get().getOps<mlir::func::FuncOp>().begin();
-    text = formatSummary(function, binding, {options.model.path, passes, dtype, plans, options.perOp});
+    text = formatSummary(program->function(), *binding,
+                         {options.model.path, passes, dtype, plans, program->groupOptions(output), options.perOp});
   } else {
     llvm::raw_string_ostream out(text);
-    module->get().print(out);
+    program->module().print(out);
     out << '\n';
   }
   if (options.outPath.empty()) {
@@ -96,7 +113,7 @@ static Status compileModel(const CompileOptions &options) {
     return Status::ok();
   }
   const std::span<const std::byte> piece = std::as_bytes(std::span(text));
-  return replaceFile(options.outPath, std::span(&piece, 1)).during("error");
+  return replaceFile(options.outPath, std::span(&piece, 1));
 }
 
 int compileCommand(const CompileOptions &options) {

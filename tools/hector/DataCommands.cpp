@@ -27,11 +27,6 @@ struct ImportCommand {
   std::string literals, blanks, edgeTypes;
 };
 
-int report(const Status &status) {
-  std::fprintf(stderr, "error: %s\n", status.message().c_str());
-  return status.blame() == Blame::User ? kExitUser : kExitMachine;
-}
-
 /// "3 nodes of 1 type, 4 edges of 2 types".
 std::string describeSizes(int64_t nodes, int64_t nodeTypes, int64_t edges, int64_t edgeTypes) {
   return withCommas(nodes, "node", "nodes") + " of " + withCommas(nodeTypes, "type", "types") + ", " +

@@ -19,10 +19,8 @@ static int finish(Status status, const std::string &text) {
     std::fputs("interrupted\n", stderr);
     return interruptExitCode();
   }
-  if (!status.isOk()) {
-    std::fprintf(stderr, "error: %s\n", status.message().c_str());
-    return status.blame() == Blame::User ? kExitUser : kExitMachine;
-  }
+  if (!status.isOk())
+    return report(status);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     std::fputs("error: cannot write to standard output\n", stderr);
     return kExitMachine;

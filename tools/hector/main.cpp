@@ -3,6 +3,7 @@
 #include "Commands.h"
 #include "DataCommands.h"
 #include "DataMakeInfo.h"
+#include "MachineCommand.h"
 #include "language/Diagnostics.h"
 #include "runtime/base/Program.h"
 
@@ -105,16 +106,21 @@ static void addModelOptions(CLI::App &command, ModelOptions &options) {
 /// What `--grad` stands for where no list of names follows it.
 static constexpr std::string_view kEveryInput = "*";
 
-static void addGradOption(CLI::App &command, bool &grad, std::string &inputs, const std::string &help) {
+static void addGradOption(CLI::App &command, std::optional<std::vector<std::string>> &grad, const std::string &help) {
   command
       .add_option_function<std::vector<std::string>>(
           "--grad",
           [&](const std::vector<std::string> &lists) {
-            grad = true;
+            std::string list;
             for (const std::string &names : lists)
-              inputs += (inputs.empty() ? "" : ",") + names;
-            if (std::find(lists.begin(), lists.end(), kEveryInput) != lists.end())
-              inputs.clear();
+              list += (list.empty() ? "" : ",") + names;
+            grad.emplace();
+            if (list.empty() || std::find(lists.begin(), lists.end(), kEveryInput) != lists.end())
+              return;
+            for (size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+              end = list.find(',', begin);
+              grad->push_back(list.substr(begin, end == std::string::npos ? end : end - begin));
+            }
           },
           help + ", or for those of a list such as W,q")
       ->expected(1)
@@ -167,7 +173,7 @@ static int hectorMain(int argc, char **argv) {
   runApp->add_option("--backend", run.backend, "interp, cpu or cuda; by default the fastest that this build has")
       ->check(oneOf({"interp", "cpu", "cuda"}))
       ->type_name("NAME");
-  addGradOption(*runApp, run.grad, run.gradInputs, "Also reads grad.RESULT and writes grad.INPUT for every input");
+  addGradOption(*runApp, run.grad, "Also reads grad.RESULT and writes grad.INPUT for every input");
   runApp->add_flag("--train", run.train, "Computes as in training: dropout drops");
   runApp->add_option("--seed", run.seed, "What dropout draws from: the same seed and step drop the same numbers")
       ->check(unsignedNumber())
@@ -193,7 +199,7 @@ static int hectorMain(int argc, char **argv) {
       ->required()
       ->check(oneOf({"flow", "flow-opt", "groups", "summary"}))
       ->type_name("FORM");
-  addGradOption(*compileApp, compile.grad, compile.gradInputs, "Derives the gradients of every input");
+  addGradOption(*compileApp, compile.grad, "Derives the gradients of every input");
   compileApp
       ->add_option("--passes", compile.passes,
                    "none, default, C, R, default,-NAME, or names separated by commas; unless given, none for flow and "
@@ -213,6 +219,8 @@ static int hectorMain(int argc, char **argv) {
   auto runImportOrCheck = addDataImportAndCheck(*dataApp);
   auto runMakeOrInfo = addDataMakeAndInfo(*dataApp);
 
+  auto runMachine = addMachine(app);
+
   CLI::App *doctorApp = app.add_subcommand("doctor", "Says what this machine has and which backends would work");
   doctorApp->footer("Example:\n  hector doctor");
 
@@ -226,6 +234,7 @@ static int hectorMain(int argc, char **argv) {
     std::fputs(explain(app, error).c_str(), stderr);
     return kExitUser;
   }
+  throwWhereLlvmFindsNoMemory();
   if (runApp->parsed())
     return runCommand(run);
   if (compileApp->parsed())
@@ -233,6 +242,8 @@ static int hectorMain(int argc, char **argv) {
   if (auto code = runImportOrCheck())
     return *code;
   if (auto code = runMakeOrInfo())
+    return *code;
+  if (auto code = runMachine())
     return *code;
   return doctorCommand();
 }

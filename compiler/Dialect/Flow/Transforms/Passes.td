@@ -130,7 +130,12 @@ def FormGroupsPass : FlowPass<"flow-form-groups"> {
   let statistics = [
     Statistic<"numGroups", "num-groups", "Groups formed">,
     Statistic<"numSweeps", "num-sweeps", "Sweeps in traversals">,
-    Statistic<"numScratch", "num-scratch", "Values of edges or pairs carried from sweep to sweep">
+    Statistic<"numScratch", "num-scratch", "Values of edges or pairs carried from sweep to sweep">,
+    Statistic<"numFolds", "num-folds", "Maxima folded with the sums that depend on them">
+  ];
+  let options = [
+    Option<"fuse", "fuse", "bool", "true", "Compute several ops in one loop where that takes less time">,
+    Option<"rebuild", "rebuild", "bool", "true", "Compute values again where they are read if that takes less time">
   ];
 }
 
@@ -197,33 +202,6 @@ def PrintKeysPass : FlowPass<"flow-print-keys"> {
   }];
 }
 
-def RecomputePass : FlowPass<"flow-recompute"> {
-  let summary = "Recomputes values where they are read, if that costs less than storing them.";
-  let description = [{
-    The gradients of an edge softmax read one number per edge, which would have to be stored until then. The pass
-    recomputes it from values that are stored per node and per pair:
-    ```mlir
-    %a = flow.add %s[src_pair], %t[dst_pair] : …
-    %d = flow.sub %a, %top[dst] : …
-    %e = flow.exp %d : …
-    %y = flow.div %e, %sum[dst] : …                        // read by the sum, and again by the gradients
-    ->
-    …
-    %a2 = flow.add %s[src_pair], %t[dst_pair] {flow.again = 0} : …
-    %d2 = flow.sub %a2, %top[dst] {flow.again = 0} : …
-    %e2 = flow.exp %d2 {flow.again = 0} : …
-    %y2 = flow.div %e2, %sum[dst] {flow.again = 0} : …     // read by the gradients
-    ```
-    The pass looks at the tables between groups, in the forward and in the backward phase. A value is recomputed in every
-    group that reads it, together with the values of the same row that it depends on. Other values stay tables or become
-    tables. The pass keeps the rewrite if the whole function then costs less, and undoes it otherwise. The cost is `price`
-    in `compiler/Analysis/Cost.h`: bytes, operations, and memory held from the forward to the backward phase. Products,
-    reductions and results are always stored. The attribute `flow.again` distinguishes equal ops of different groups. The
-    pass runs last, since other passes would see the same op several times.
-  }];
-  let statistics = [Statistic<"numRebuilt", "num-rebuilt", "Values recomputed where they are read">];
-}
-
 def ReuseSumsPass : FlowPass<"flow-reuse-sums"> {
   let summary = "Computes sums from sums that exist already, where that saves a walk over the rows.";
   let description = [{
@@ -246,7 +224,7 @@ def ReuseSumsPass : FlowPass<"flow-reuse-sums"> {
 
     The pass leaves alone a sum if the one that exists has a factor which it lacks, since that factor may be 0. It also
     leaves alone maxima and minima, and sums for which it takes longer to read what exists than to walk the rows again.
-    A remark gives both times, as bytes; the time of the walk is that of a loop that computes nothing else. A row that no
+    A remark gives both times; the time of the walk is that of a loop that computes nothing else. A row that no
     edge leads to stays 0. Where a gradient is 0, so is what is computed from it. Where it is not, and the sum that exists
     holds inf or NaN, the result does as well, even if the dot product of an edge was 0.
 

@@ -393,7 +393,7 @@ double Reuser::timeOf(const llvm::SetVector<Operation *> &ops, ReduceOp site) co
   llvm::DenseSet<std::pair<Value, Map>> seen;
   double time = 0;
   for (Operation *op : ops) {
-    time += operations(op, rows) / machine.operationsPerByte;
+    time += operations(op, rows) / (isProduct(op) ? machine.productRate : machine.scalarRate);
     Domain from = walkedDomain(op);
     for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
       if (ops.contains(operand.getDefiningOp()))
@@ -403,8 +403,8 @@ double Reuser::timeOf(const llvm::SetVector<Operation *> &ops, ReduceOp site) co
       bool isStreamed = map == Map::Self || map == Map::One || (loop && isLevel(*loop, from, map));
       if (!seen.insert({operand, isStreamed ? Map::Self : map}).second)
         continue;
-      time += isStreamed ? tableBytes(type, rows)
-                         : gatheredBytes(type, from, map, rows, machine.cacheBytes) + 4 * rows.of(from);
+      time += isStreamed ? tableBytes(type, rows) / machine.bandwidth
+                         : gatherCost(type, from, map, rows, machine).seconds + 4 * rows.of(from) / machine.bandwidth;
     }
   }
   return time;
@@ -478,21 +478,16 @@ unsigned Reuser::visit(ReduceOp op) {
     }
     trial.clear();
   }
-  auto megabytes = [](double bytes) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.4g MB", bytes / 1e6);
-    return std::string(text);
-  };
   if (!best || then >= now) {
     if (best)
-      op->emitRemark() << "not computed from another sum: " << megabytes(then) << " instead of " << megabytes(now);
+      op->emitRemark() << "not computed from another sum: " << formatTime(then) << " instead of " << formatTime(now);
     else if (!obstacle.empty())
       op->emitRemark() << "not computed from another sum: " << obstacle;
     earlier.emplace_back(op, std::move(wholes));
     return 0;
   }
   ReduceOp part = best->part->getOp();
-  op->emitRemark() << "computed from another sum: " << megabytes(then) << " instead of " << megabytes(now);
+  op->emitRemark() << "computed from another sum: " << formatTime(then) << " instead of " << formatTime(now);
   mlir::emitRemark(part.getLoc()) << "another sum is computed from this one";
   Value root = buildUsed(*best);
   replace(op, root);

@@ -1,4 +1,4 @@
-#include "Case.h"
+#include "driver/Case.h"
 
 #include "language/Diagnostics.h"
 #include "runtime/base/Memory.h"
@@ -132,7 +132,7 @@ static Result<Graph> bindGraph(const TensorFile &file, const language::Signature
   return graph;
 }
 
-Result<Case> bindCase(TensorFile file, const language::Signature &signature, language::Binding &binding) {
+Result<Case> bindCase(const TensorFile &file, const language::Signature &signature, language::Binding &binding) {
   std::vector<const Tensor *> tensors;
   for (const InputDecl &input : signature.inputs) {
     auto tensor = findTensor(file, input);
@@ -169,48 +169,55 @@ Result<Case> bindCase(TensorFile file, const language::Signature &signature, lan
                              "` cannot be told from the tensors; add `--size " + name + "=NUMBER`");
     }
   }
-  return Case{std::move(file), std::move(graph).take(), std::move(tensors)};
+  if (Status status = requireMemory("the graph", formBytes(*graph)); !status.isOk())
+    return status;
+  Case bound = {std::move(graph).take(), {}};
+  for (size_t i = 0; i < tensors.size(); ++i)
+    bound.tensors[signature.inputs[i].name] = *tensors[i];
+  for (const auto &[name, tensor] : file.tensors)
+    if (name.starts_with("grad."))
+      bound.tensors.emplace(name, tensor);
+  return bound;
 }
 
 Result<Case> loadCase(const std::string &path, const language::Signature &signature, language::Binding &binding) {
   auto file = readSafetensors(path);
   if (!file)
-    return Status(std::move(file).status()).during("error");
-  auto bound = bindCase(std::move(file).take(), signature, binding);
+    return std::move(file).status();
+  auto bound = bindCase(*file, signature, binding);
   if (!bound)
-    return std::move(bound).status().during("error: " + path);
+    return std::move(bound).status().during(path);
   return bound;
+}
+
+/// The graph of a graph file or a case.
+static Result<Graph> graphFor(const TensorFile &file, const language::Signature &signature) {
+  std::vector<const Tensor *> tensors;
+  for (const InputDecl &input : signature.inputs) {
+    auto tensor = findTensor(file, input);
+    if (!tensor)
+      return tensor.status();
+    tensors.push_back(*tensor);
+  }
+  auto graph = bindGraph(file, signature, tensors);
+  if (!graph)
+    return graph;
+  if (isGraphFile(file))
+    if (Status status = checkContents(file, *graph); !status.isOk())
+      return status;
+  if (Status status = requireMemory("counting pairs", formBytes(*graph)); !status.isOk())
+    return status;
+  return graph;
 }
 
 Result<Graph> loadGraph(const std::string &path, const language::Signature &signature) {
   auto file = readSafetensors(path);
   if (!file)
-    return Status(std::move(file).status()).during("error");
-  std::vector<const Tensor *> tensors;
-  for (const InputDecl &input : signature.inputs) {
-    auto tensor = findTensor(*file, input);
-    if (!tensor)
-      return Status(tensor.status()).during("error: " + path);
-    tensors.push_back(*tensor);
-  }
-  auto graph = bindGraph(*file, signature, tensors);
+    return std::move(file).status();
+  auto graph = graphFor(*file, signature);
   if (!graph)
-    return std::move(graph).status().during("error: " + path);
-  // A file that calls itself a graph keeps the promises of one.
-  if (file->metadata.contains("hector.format"))
-    if (auto contents = graphFromTensors(std::move(*file), path); !contents)
-      return std::move(contents).status().during("error");
-  if (Status status = requireMemory("error: " + path + ": counting pairs", formBytes(*graph)); !status.isOk())
-    return status;
+    return std::move(graph).status().during(path);
   return graph;
-}
-
-Table toTable(const Tensor &tensor, Home home) {
-  Table table;
-  table.rows = home == Home::Shared ? 1 : tensor.shape[0];
-  table.shape.assign(tensor.shape.begin() + (home == Home::Shared ? 0 : 1), tensor.shape.end());
-  table.values = tensor.toDoubles();
-  return table;
 }
 
 }  // namespace hector

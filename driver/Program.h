@@ -1,0 +1,98 @@
+/// A model compiled: flow, the passes that change it, and the loops that compute it.
+#pragma once
+
+#include "compiler/Pipelines/Pipelines.h"
+#include "driver/Model.h"
+#include "runtime/base/Status.h"
+#include "runtime/graph/Graph.h"
+
+#include <mlir/Dialect/Func/IR/FuncOps.h>
+#include <mlir/IR/BuiltinOps.h>
+#include <mlir/IR/Location.h>
+#include <mlir/IR/MLIRContext.h>
+#include <mlir/IR/OwningOpRef.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hector {
+
+/// The types of number that programs compute with.
+enum class NumberType : uint8_t { F64, F32, F16, BF16 };
+/// "f64", "f32", "f16" or "bf16".
+std::optional<NumberType> numberTypeFromName(std::string_view name);
+
+/// What a program is to compute.
+struct ProgramOptions {
+  NumberType numbers = NumberType::F32;
+  /// The inputs whose gradients are derived too; an empty list stands for all inputs.
+  std::optional<std::vector<std::string>> gradients;
+  bool fold = true;  // simplify ops as they are made
+};
+
+/// What a pass did or declined, and where in the model.
+struct Remark {
+  std::string model;              // what the model's text is called
+  unsigned line = 0, column = 0;  // 0: no place in that text
+  std::string text;
+};
+
+/// Who is told what passes report.
+struct PassOutput {
+  std::function<void(const Remark &)> onRemark;                // each remark once
+  std::function<void(const std::vector<PlanCost> &)> onPlans;  // the plans that were compared, before any remark
+  bool dumps = false;  // print the IR after each pass that changed it, on standard error
+};
+
+/// A context with the dialects of flow, for any number of programs that are used by one thread at a time.
+std::shared_ptr<mlir::MLIRContext> makeContext();
+
+/// A model's function in flow, which each step changes. Owns its IR, and shares its context.
+class Program {
+public:
+  /// The model as flow, before any pass. Fails if a size has no value, or `options` asks for the gradient of something
+  /// that is no input; what is wrong with the model is reported with its places.
+  static Result<Program> import(const Model &model, const language::Binding &binding, const ProgramOptions &options,
+                                std::shared_ptr<mlir::MLIRContext> context = makeContext());
+  Program clone() const;
+
+  /// Has passes choose by a graph's numbers. Takes memory for each of its edges and nodes. Fails if the graph lacks
+  /// what the model relies on.
+  Status attachGraph(const Graph &graph);
+  /// Runs the passes that `passes` names (`runPipeline`) and derives the gradients that were asked for. After a failure
+  /// the program is of no use.
+  Status runPasses(const std::string &passes, const PassOutput &output = {});
+  /// Turns ops into the loops that compute them, as the passes that ran want it.
+  Status formGroups(const PassOutput &output = {});
+  /// How they are formed; `output` is told why.
+  flow::GroupOptions groupOptions(const PassOutput &output = {}) const;
+
+  mlir::ModuleOp module() const { return *ir; }
+  mlir::func::FuncOp function() const { return *module().getOps<mlir::func::FuncOp>().begin(); }
+  NumberType numbers() const { return type; }
+  bool hasGradients() const { return derivesGradients; }
+
+private:
+  Program(std::shared_ptr<mlir::MLIRContext> context, mlir::OwningOpRef<mlir::ModuleOp> ir, std::string modelName,
+          NumberType type, bool derivesGradients)
+      : context(std::move(context)), ir(std::move(ir)), modelName(std::move(modelName)), type(type),
+        derivesGradients(derivesGradients) {}
+
+  std::shared_ptr<mlir::MLIRContext> context;  // outlives the IR
+  mlir::OwningOpRef<mlir::ModuleOp> ir;
+  std::string modelName;
+  NumberType type;
+  bool derivesGradients;
+  flow::GroupOptions groups;
+};
+
+/// Where in the text called `model` an op comes from: its own place, or that of the call that led to it. Nothing where
+/// it has none there.
+mlir::FileLineColLoc placeIn(const std::string &model, mlir::Location location);
+
+}  // namespace hector

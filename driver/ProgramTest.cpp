@@ -1,0 +1,134 @@
+#include "driver/Program.h"
+
+#include "compiler/Dialect/Flow/IR/Flow.h"
+#include "driver/TestLayer.h"
+
+#include <gtest/gtest.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <set>
+
+namespace hector {
+namespace {
+
+std::string print(const Program &program) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  program.module().print(out);
+  return text;
+}
+
+Result<Program> import(const std::string &text, const Settings &settings, const ProgramOptions &options) {
+  auto model = parseModel(text, "model.hec");
+  if (!model)
+    return model.status();
+  auto binding = bind(*model, settings);
+  if (!binding)
+    return binding.status();
+  return Program::import(*model, *binding, options);
+}
+
+const Settings kSizes = {.attributes = {}, .sizes = {"d=2", "k=1"}};
+const ProgramOptions kAllGradients = {.numbers = NumberType::F32, .gradients = std::vector<std::string>()};
+
+ProgramOptions gradientsOf(std::vector<std::string> names) {
+  return {.numbers = NumberType::F32, .gradients = std::move(names)};
+}
+
+TEST(Program, ASizeWithoutAValueIsReportedWithItsPlace) {
+  auto program = import(kLayer, {}, {});
+  ASSERT_FALSE(program);
+  EXPECT_TRUE(program.status().isLocated());
+  EXPECT_TRUE(program.status().message().starts_with("model.hec:1:")) << program.status().message();
+}
+
+TEST(Program, OnlyGradientsThatAreAskedForAreDerived) {
+  auto program = import(kLayer, kSizes, gradientsOf({"b"}));
+  ASSERT_TRUE(program) << program.status().message();
+  ASSERT_TRUE(program->runPasses("none").isOk());
+  EXPECT_EQ(program->function().getNumResults(), 3u);  // out, sum, grad.b
+}
+
+TEST(Program, AGradientOfNoInputIsRefused) {
+  auto program = import(kLayer, kSizes, gradientsOf({"w"}));
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.status().message(), "model `layer` has no input `w` for --grad; did you mean `W`?");
+}
+
+TEST(Program, ClonesGoTheirOwnWays) {
+  auto program = import(kLayer, kSizes, kAllGradients);
+  ASSERT_TRUE(program) << program.status().message();
+  const std::string before = print(*program);
+  Program copy = program->clone();
+  ASSERT_TRUE(copy.runPasses("default").isOk());
+  EXPECT_EQ(print(*program), before);
+  EXPECT_NE(print(copy), before);
+}
+
+TEST(Program, ACloneOutlivesItsOrigin) {
+  std::optional<Program> copy;
+  {
+    auto program = import(kLayer, kSizes, {});
+    ASSERT_TRUE(program) << program.status().message();
+    copy = program->clone();
+  }
+  EXPECT_TRUE(copy->runPasses("default").isOk());
+}
+
+TEST(Program, RemarksComeOnceAndWithPlaces) {
+  auto program = import(kLayer, kSizes, kAllGradients);
+  ASSERT_TRUE(program) << program.status().message();
+  PassOutput output;
+  std::vector<std::tuple<unsigned, unsigned, std::string>> remarks;
+  output.onRemark = [&](const Remark &remark) {
+    EXPECT_EQ(remark.model, "model.hec");
+    remarks.emplace_back(remark.line, remark.column, remark.text);
+  };
+  size_t numPlans = 0;
+  output.onPlans = [&](const std::vector<PlanCost> &plans) {
+    EXPECT_TRUE(remarks.empty());
+    numPlans = plans.size();
+  };
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE(program->runPasses("default", output).isOk());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_GT(numPlans, 1u);
+  ASSERT_FALSE(remarks.empty());
+  EXPECT_EQ(std::set(remarks.begin(), remarks.end()).size(), remarks.size());
+  EXPECT_TRUE(llvm::any_of(remarks, [](const auto &remark) { return std::get<0>(remark) == 3; }));
+}
+
+TEST(Program, AnUnknownPassIsRefusedWithoutAPrefix) {
+  auto program = import(kLayer, kSizes, {});
+  ASSERT_TRUE(program) << program.status().message();
+  Status status = program->runPasses("compact-row");
+  ASSERT_FALSE(status.isOk());
+  EXPECT_NE(status.message().find("compact-rows"), std::string::npos) << status.message();
+  EXPECT_EQ(status.message().find("error"), std::string::npos) << status.message();
+}
+
+TEST(Program, AGraphThatLacksWhatTheModelReliesOnIsRefused) {
+  auto program = import("def f(g, K: NodeType[d], w: Edge[d]):\n    for e in g.edges():\n"
+                        "        e[\"y\"] = e.w * K[e.etype.src_ntype]\n    return e[\"y\"]\n",
+                        {.attributes = {}, .sizes = {"d=2"}}, {});
+  ASSERT_TRUE(program) << program.status().message();
+  // Edges of one type that start at nodes of two types.
+  const std::vector<int64_t> src = {0, 1}, dst = {0, 0}, etype = {0, 0}, ntypePtr = {0, 1, 2};
+  auto graph = Graph::create(src, dst, etype, ntypePtr, 1);
+  ASSERT_TRUE(graph) << graph.status().message();
+  Status status = program->attachGraph(*graph);
+  EXPECT_FALSE(status.isOk());
+  EXPECT_FALSE(program->function()->hasAttr("flow.graph"));
+}
+
+TEST(Program, GroupsHoldAllOps) {
+  auto program = import(kLayer, kSizes, kAllGradients);
+  ASSERT_TRUE(program) << program.status().message();
+  ASSERT_TRUE(program->runPasses("default").isOk());
+  ASSERT_TRUE(program->formGroups().isOk());
+  for (mlir::Operation &op : program->function().front().without_terminator())
+    EXPECT_TRUE(mlir::isa<flow::GroupOp>(op)) << op.getName().getStringRef().str();
+}
+
+}  // namespace
+}  // namespace hector

@@ -1,0 +1,109 @@
+#include "driver/Run.h"
+
+#include "compiler/Import/Import.h"
+#include "language/Diagnostics.h"
+#include "runtime/base/Memory.h"
+
+namespace hector {
+
+static bool isShared(flow::RowsType type) {
+  return type.getDomain() == flow::Domain::One;
+}
+
+/// Whether a tensor is the gradient of a result. Inputs have names without dots.
+static bool isGradient(const std::string &name) {
+  return name.starts_with("grad.");
+}
+
+/// The shape of a table as a tensor.
+static std::vector<int64_t> tensorShape(flow::RowsType type, int64_t rows) {
+  std::vector<int64_t> shape(type.getShape().begin(), type.getShape().end());
+  if (!isShared(type))
+    shape.insert(shape.begin(), rows);
+  return shape;
+}
+
+Table toTable(const Tensor &tensor, bool isShared) {
+  Table table;
+  table.rows = isShared ? 1 : tensor.shape[0];
+  table.shape.assign(tensor.shape.begin() + (isShared ? 0 : 1), tensor.shape.end());
+  table.values = tensor.toDoubles();
+  return table;
+}
+
+/// The tensor `name` as a table of `type`, or zeros where there is none.
+static Result<Table> makeArgument(const std::string &name, flow::RowsType type, int64_t rows, const Tensor *tensor) {
+  std::vector<int64_t> shape = tensorShape(type, rows);
+  if (tensor) {
+    if (tensor->shape != shape)
+      return Status::invalid("tensor `" + name + "` has shape " + formatShape(tensor->shape) + ", but the " +
+                             (isGradient(name) ? "result" : "input") + " it belongs to has " + formatShape(shape));
+    return toTable(*tensor, isShared(type));
+  }
+  const auto numbers = static_cast<double>(rows) * static_cast<double>(type.getRowSize());
+  if (numbers * sizeof(double) > static_cast<double>(availableMemory()))
+    return Status::failed("out of memory: the gradient `" + name + "` has shape " + formatShape(shape));
+  Table table = {rows, {type.getShape().begin(), type.getShape().end()}, {}};
+  table.values.assign(rows * type.getRowSize(), 0.0);
+  return table;
+}
+
+/// Says that no result has a gradient to start from; `wanted` is that of the first.
+static Status missingGradient(const std::string &wanted, const Tensors &tensors) {
+  std::vector<std::string_view> names;
+  for (const auto &[name, tensor] : tensors)
+    if (isGradient(name))
+      names.push_back(name);
+  std::string_view near = language::nearest(wanted, names);
+  return Status::invalid("there is no tensor `" + wanted + "`, the gradient that --grad starts from" +
+                         (near.empty() ? "" : "; did you mean `" + std::string(near) + "`?"));
+}
+
+Result<std::vector<Table>> makeArguments(const Program &program, const Graph &graph, const Tensors &tensors) {
+  mlir::func::FuncOp function = program.function();
+  std::vector<Table> arguments;
+  std::string firstGradient;
+  bool isAnyGiven = false;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    std::string name = inputName(function, i).str();
+    auto type = mlir::cast<flow::RowsType>(function.getArgumentTypes()[i]);
+    auto found = tensors.find(name);
+    const Tensor *tensor = found == tensors.end() ? nullptr : &found->second;
+    if (isGradient(name)) {
+      isAnyGiven |= tensor != nullptr;
+      if (firstGradient.empty())
+        firstGradient = name;
+    } else if (!tensor) {
+      return Status::invalid("there is no tensor for input `" + name + "`");
+    }
+    auto argument = makeArgument(name, type, numRows(graph, type.getDomain()), tensor);
+    if (!argument)
+      return std::move(argument).status();
+    arguments.push_back(std::move(*argument));
+  }
+  if (!firstGradient.empty() && !isAnyGiven)
+    return missingGradient(firstGradient, tensors);
+  return arguments;
+}
+
+Result<std::vector<NamedTensor>> run(const Program &program, const Graph &graph, const Tensors &tensors,
+                                     const RunMode &mode) {
+  auto arguments = makeArguments(program, graph, tensors);
+  if (!arguments)
+    return std::move(arguments).status();
+  mlir::func::FuncOp function = program.function();
+  auto tables = interpret(function, graph, std::move(*arguments), mode);
+  if (!tables)
+    return std::move(tables).status();
+  const DType dtype = program.numbers() == NumberType::F64 ? DType::F64 : DType::F32;
+  std::vector<NamedTensor> results;
+  for (unsigned i = 0; i < tables->size(); ++i) {
+    const Table &table = (*tables)[i];
+    auto type = mlir::cast<flow::RowsType>(function.getResultTypes()[i]);
+    results.push_back(
+        {resultName(function, i).str(), Tensor::fromDoubles(tensorShape(type, table.rows), table.values, dtype)});
+  }
+  return results;
+}
+
+}  // namespace hector
