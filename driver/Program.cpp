@@ -138,6 +138,14 @@ Status Program::attachGraph(const Graph &graph) {
   return Status::ok();
 }
 
+void Program::attachMachine(const MachineDescription &machine) {
+  const auto target = machine.target == MachineTarget::Gpu ? flow::Target::Gpu : flow::Target::Cpu;
+  function()->setAttr("flow.machine",
+                      flow::MachineAttr::get(context.get(), target, machine.bandwidth, machine.cacheBytes,
+                                             machine.lineBytes, machine.randomReads, machine.cachedReads,
+                                             machine.productRate, machine.scalarRate, machine.launch));
+}
+
 //===- Passes ----------------------------------------------------------------------------------------------------===//
 
 mlir::FileLineColLoc placeIn(const std::string &model, mlir::Location location) {
@@ -218,6 +226,7 @@ Status Program::formGroups(const PassOutput &output) {
   });
   mlir::PassManager manager(context.get());
   manager.addNestedPass<mlir::func::FuncOp>(flow::createFormGroupsPass({groups.fuse, groups.rebuild}));
+  manager.addPass(flow::createSplitPhasesPass());
   if (mlir::failed(manager.run(module())))
     return Status::failed("groups cannot be formed; this is a bug of Hector. Please report it with the model:" +
                           errors);

@@ -28,13 +28,16 @@ static Result<int64_t> parseBytes(const std::string &text) {
   return number << shift;
 }
 
-/// Writes a machine with the given cache on every function; other numbers are the defaults.
-static void attachCache(mlir::ModuleOp module, int64_t cacheBytes) {
-  for (auto function : module.getOps<mlir::func::FuncOp>()) {
-    flow::Machine machine(function);
-    machine.cacheBytes = static_cast<double>(cacheBytes);
-    function->setAttr("flow.machine", machine.toAttr(module.getContext()));
-  }
+/// The machine that `--machine` and `--cache` describe.
+static Result<MachineDescription> chooseMachine(const CompileOptions &options) {
+  auto machine = options.machine.empty() ? defaultMachine() : findMachine(options.machine);
+  if (!machine || options.cache.empty())
+    return machine;
+  auto bytes = parseBytes(options.cache);
+  if (!bytes)
+    return bytes.status();
+  machine->cacheBytes = *bytes;
+  return machine;
 }
 
 /// Prints what a pass did or declined.
@@ -54,7 +57,7 @@ static void printPlans(const std::string &model, const std::vector<PlanCost> &pl
 }
 
 static Status compileModel(const CompileOptions &options) {
-  const std::string inputs[] = {options.model.path, options.graphPath};
+  const std::string inputs[] = {options.model.path, options.graphPath, options.machine};
   if (Status status = refuseOverwriting(options.outPath, inputs); !status.isOk())
     return status;
   auto model = loadModel(options.model.path, options.model.entry);
@@ -75,11 +78,11 @@ static Status compileModel(const CompileOptions &options) {
     if (Status status = program->attachGraph(*graph); !status.isOk())
       return std::move(status).during(options.graphPath);
   }
-  if (!options.cache.empty()) {
-    auto bytes = parseBytes(options.cache);
-    if (!bytes)
-      return bytes.status();
-    attachCache(program->module(), *bytes);
+  if (!options.machine.empty() || !options.cache.empty()) {
+    auto machine = chooseMachine(options);
+    if (!machine)
+      return machine.status();
+    program->attachMachine(*machine);
   }
   std::string passes = options.passes;
   if (passes.empty())

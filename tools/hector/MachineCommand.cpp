@@ -22,11 +22,6 @@ struct MachineOptions {
   std::string outPath;  // empty: where measurements are kept
 };
 
-int report(const Status &status) {
-  std::fprintf(stderr, "error: %s\n", status.message().c_str());
-  return status.blame() == Blame::User ? kExitUser : kExitMachine;
-}
-
 void printTable(const MachineDescription &machine) {
   std::printf("%s\n\n%-12s %14s\n", machine.name.c_str(), "target", std::string(targetName(machine.target)).c_str());
   for (const MachineFigure &figure : machineFigures())

@@ -234,6 +234,26 @@ def ReuseSumsPass : FlowPass<"flow-reuse-sums"> {
   let statistics = [Statistic<"numReused", "num-reused", "Sums computed from other sums">];
 }
 
+def SplitPhasesPass : Pass<"flow-split-phases", "mlir::ModuleOp"> {
+  let dependentDialects = ["::hector::flow::FlowDialect", "::mlir::func::FuncDialect"];
+  let summary = "Makes the groups of each phase a function, which the original function calls.";
+  let description = [{
+    What runs once for a graph, what depends on parameters alone, the forward phase and the backward phase become
+    functions of their own. The original function calls them one after the other. What one phase leaves for another is a
+    result of the first and an argument of the second, so it is owned by whoever calls them:
+    ```mlir
+    func.func @rgat(%x: …, %W: …, %q: …, %grad: …) -> (…) {
+      %wq = call @rgat.weights(%q, %W) : …                    // once per update
+      %out, %kept = call @rgat.forward(%x, %W, %wq) : …
+      %dx, %dW, %dq = call @rgat.backward(%x, %W, %q, %grad, %wq, %kept) : …
+      return %out, %dx, %dW, %dq : …
+    }
+    ```
+    A phase without groups has no function. Runs after `flow-form-groups`.
+  }];
+  let statistics = [Statistic<"numFunctions", "num-functions", "Functions made of phases">];
+}
+
 def SpreadReadsPass : FlowPass<"flow-spread-reads"> {
   let summary = "Replaces every read through a map with a `flow.spread`.";
   let description = [{
