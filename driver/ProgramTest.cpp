@@ -60,9 +60,10 @@ TEST(Program, AMachineIsWrittenOnTheFunction) {
   auto program = import(kLayer, kSizes, {});
   ASSERT_TRUE(program) << program.status().message();
   program->attachMachine({"mine", MachineTarget::Gpu, 1, 2, 3, 4, 5, 6, 7, 8});
-  EXPECT_NE(print(*program).find("#flow.machine<target = gpu, bandwidth = 1, cacheBytes = 2, lineBytes = 3, randomReads "
-                                 "= 4, cachedReads = 5, productRate = 6, scalarRate = 7, launch = 8>"),
-            std::string::npos)
+  EXPECT_NE(
+      print(*program).find("#flow.machine<target = gpu, bandwidth = 1, cacheBytes = 2, lineBytes = 3, randomReads "
+                           "= 4, cachedReads = 5, productRate = 6, scalarRate = 7, launch = 8>"),
+      std::string::npos)
       << print(*program);
 }
 

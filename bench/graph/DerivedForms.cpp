@@ -209,10 +209,9 @@ std::span<const int32_t> narrow(const IdArray &array) {
 class Table {
 public:
   Table(int64_t numEdges, int64_t graphBytes, int runs) : numEdges(numEdges), graphBytes(graphBytes), runs(runs) {
-    std::printf(
-        "| form | 1 thread, ms | plain, ms | ratio | %d threads, ms elapsed | plain, ms elapsed | ratio "
-        "| peak bytes per edge | equal |\n|---|---|---|---|---|---|---|---|---|\n",
-        numThreads());
+    std::printf("| form | 1 thread, ms | plain, ms | ratio | %d threads, ms elapsed | plain, ms elapsed | ratio "
+                "| peak bytes per edge | equal |\n|---|---|---|---|---|---|---|---|---|\n",
+                numThreads());
   }
 
   /// Checks, then times. The plain build runs once: it is slow enough for that.

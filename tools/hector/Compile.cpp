@@ -51,9 +51,10 @@ static void printRemark(const Remark &remark) {
 /// Prints the plans that were compared.
 static void printPlans(const std::string &model, const std::vector<PlanCost> &plans) {
   for (const PlanCost &plan : plans)
-    std::fprintf(stderr, "%s: remark: plan %s%s: %.4g operations, %.4g bytes moved, %.4g live at once, %.4g us, price %.4g us\n",
-                 model.c_str(), plan.name.c_str(), plan.isTaken ? " (taken)" : "", plan.operations, plan.bytes,
-                 plan.peakBytes, plan.seconds * 1e6, plan.price * 1e6);
+    std::fprintf(
+        stderr, "%s: remark: plan %s%s: %.4g operations, %.4g bytes moved, %.4g live at once, %.4g us, price %.4g us\n",
+        model.c_str(), plan.name.c_str(), plan.isTaken ? " (taken)" : "", plan.operations, plan.bytes, plan.peakBytes,
+        plan.seconds * 1e6, plan.price * 1e6);
 }
 
 static Status compileModel(const CompileOptions &options) {
