@@ -72,16 +72,16 @@ private:
 
   //===- Groups -----------------------------------------------------------------------------------------------===//
   bool contains(unsigned group, unsigned op) const { return llvm::is_contained(groupsOf[op], group); }
-  /// Whether a group reads the table of `op`, leaving out `a` and `b`.
-  bool isReadOutside(unsigned op, unsigned a, unsigned b) const;
-  bool isStored(unsigned op) const { return body[op].isReturned || isReadOutside(op, Body::kNone, Body::kNone); }
+  /// Whether a group that is none of `inside` reads the table of `op`.
+  bool isReadOutside(unsigned op, llvm::ArrayRef<unsigned> inside) const;
+  bool isStored(unsigned op) const { return body[op].isReturned || isReadOutside(op, {}); }
   bool isKept(unsigned op) const;
   /// The groups that read the table of `op`, in order.
   std::set<unsigned> readersOf(unsigned op) const;
   bool isHome(unsigned op, unsigned group) const { return !groupsOf[op].empty() && groupsOf[op].front() == group; }
   static bool canWalk(LoopKinds kinds, Domain domain, Order order);
-  double permutations(llvm::ArrayRef<unsigned> ops, LoopKind kind, unsigned a, unsigned b) const;
-  GroupCost price(llvm::ArrayRef<unsigned> ops, LoopKinds kinds, unsigned a, unsigned b);
+  double permutations(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::ArrayRef<unsigned> inside) const;
+  GroupCost price(llvm::ArrayRef<unsigned> ops, LoopKinds kinds, llvm::ArrayRef<unsigned> inside);
   GroupCost priceOf(unsigned group);
   double secondsOf(unsigned group);
   LoopKinds kindsOf(llvm::ArrayRef<unsigned> ops, bool hasProduct);
@@ -91,7 +91,11 @@ private:
   void spreadWhereRead();
   bool mergeAll();
   std::set<std::pair<unsigned, unsigned>> findPairs() const;
+  std::optional<double> saving(llvm::ArrayRef<unsigned> several, LoopKinds kinds);
   std::optional<double> saving(unsigned a, unsigned b);
+  void neighbours(unsigned at, bool forwards, llvm::function_ref<void(unsigned)> visit) const;
+  llvm::SmallVector<unsigned> between(unsigned first, unsigned second) const;
+  bool mergeWithDetour(unsigned a, unsigned b, llvm::function_ref<void(unsigned, unsigned)> onMerged);
   LoopKinds mergedKinds(unsigned a, unsigned b) const;
   bool chainsProducts(llvm::ArrayRef<unsigned> ops);
   bool merge(unsigned a, unsigned b);
@@ -125,10 +129,10 @@ private:
   std::set<std::tuple<unsigned, unsigned, unsigned>> declined;  // pairs and their versions
 };
 
-bool Merger::isReadOutside(unsigned op, unsigned a, unsigned b) const {
+bool Merger::isReadOutside(unsigned op, llvm::ArrayRef<unsigned> inside) const {
   for (unsigned reader : body[op].readers)
     for (unsigned group : groupsOf[reader])
-      if (group != a && group != b && !contains(group, op))
+      if (!llvm::is_contained(inside, group) && !contains(group, op))
         return true;
   return false;
 }
@@ -163,7 +167,7 @@ bool Merger::canWalk(LoopKinds kinds, Domain domain, Order order) {
 
 /// The time that tables take which this loop writes or reads row after row in one order, and the loop at their other
 /// end surely in another one. Half of it, since both loops are asked.
-double Merger::permutations(llvm::ArrayRef<unsigned> ops, LoopKind kind, unsigned a, unsigned b) const {
+double Merger::permutations(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::ArrayRef<unsigned> inside) const {
   double seconds = 0;
   auto isOrdered = [](Domain domain) { return domain >= Domain::SrcPair; };
   auto isStreamed = [](LoopKind kind, const Body::Op &op, const Body::Operand &operand) {
@@ -173,8 +177,9 @@ double Merger::permutations(llvm::ArrayRef<unsigned> ops, LoopKind kind, unsigne
     const Body::Op &op = body[number];
     for (const Body::Operand &operand : op.operands) {
       Domain domain = operand.type.getDomain();
-      if (operand.source == Body::kNone || !isOrdered(domain) || contains(a, operand.source) ||
-          (b != Body::kNone && contains(b, operand.source)) || !isStreamed(kind, op, operand))
+      auto isHere = [&](unsigned group) { return contains(group, operand.source); };
+      if (operand.source == Body::kNone || !isOrdered(domain) || !isStreamed(kind, op, operand) ||
+          llvm::any_of(inside, isHere))
         continue;
       if (!canWalk(groups[groupsOf[operand.source].front()].kinds, domain, walkOrder(kind.loop, domain)))
         seconds += permuting[operand.source] / 2;
@@ -183,7 +188,7 @@ double Merger::permutations(llvm::ArrayRef<unsigned> ops, LoopKind kind, unsigne
       continue;
     for (unsigned reader : op.readers)
       for (unsigned group : groupsOf[reader]) {
-        if (group == a || group == b || contains(group, number))
+        if (llvm::is_contained(inside, group) || contains(group, number))
           continue;
         bool streams = llvm::any_of(body[reader].operands, [&](const Body::Operand &operand) {
           return operand.source == number && isStreamed(groups[group].kinds.list().front(), body[reader], operand);
@@ -195,15 +200,15 @@ double Merger::permutations(llvm::ArrayRef<unsigned> ops, LoopKind kind, unsigne
   return seconds;
 }
 
-/// The cheapest loop for `ops`, which are those of group `a` or of both.
-GroupCost Merger::price(llvm::ArrayRef<unsigned> ops, LoopKinds kinds, unsigned a, unsigned b) {
+/// The cheapest loop for `ops`, which are those of the groups `inside`.
+GroupCost Merger::price(llvm::ArrayRef<unsigned> ops, LoopKinds kinds, llvm::ArrayRef<unsigned> inside) {
   auto isWritten = [&](unsigned op) {
-    return (isHome(op, a) || isHome(op, b)) && (body[op].isReturned || isReadOutside(op, a, b));
+    return llvm::is_contained(inside, groupsOf[op].front()) && (body[op].isReturned || isReadOutside(op, inside));
   };
   std::optional<GroupCost> best;
   for (LoopKind kind : kinds.list()) {
     GroupCost cost = pricer.price(ops, kind, isWritten);
-    cost.seconds += permutations(ops, kind, a, b);
+    cost.seconds += permutations(ops, kind, inside);
     bool isCut = isGpu && (cost.numSweeps > 1 || (kind.isTraversal() && cost.registers > kMaxRegisters));
     if (!best || (!isCut && cost.seconds < best->seconds))
       best = std::move(cost);
@@ -213,7 +218,7 @@ GroupCost Merger::price(llvm::ArrayRef<unsigned> ops, LoopKinds kinds, unsigned 
 
 GroupCost Merger::priceOf(unsigned group) {
   const Open &open = groups[group];
-  return price(open.ops, open.numProducts > 0 ? open.kinds : withoutProducts(open.kinds), group, Body::kNone);
+  return price(open.ops, open.numProducts > 0 ? open.kinds : withoutProducts(open.kinds), group);
 }
 
 double Merger::secondsOf(unsigned group) {
@@ -288,34 +293,115 @@ bool Merger::chainsProducts(llvm::ArrayRef<unsigned> ops) {
   return false;
 }
 
-/// The time that one loop saves over two; nothing where there is no such loop, or where it takes longer.
-std::optional<double> Merger::saving(unsigned a, unsigned b) {
-  const Open &first = groups[a], &second = groups[b];
-  if (first.phase != second.phase || first.numProducts + second.numProducts > kMaxProducts)
-    return std::nullopt;
-  LoopKinds kinds = mergedKinds(a, b);
-  if (kinds.empty())
-    return std::nullopt;
+/// The time that one loop saves over several; nothing where there is no such loop, or where it takes longer.
+std::optional<double> Merger::saving(llvm::ArrayRef<unsigned> several, LoopKinds kinds) {
   llvm::SmallVector<unsigned, 32> ops;
-  std::set_union(first.ops.begin(), first.ops.end(), second.ops.begin(), second.ops.end(), std::back_inserter(ops));
-  if (first.numProducts > 0 && second.numProducts > 0 && chainsProducts(ops))
+  unsigned numProducts = 0, numWithProducts = 0;
+  double apart = 0;
+  for (unsigned group : several) {
+    const Open &open = groups[group];
+    llvm::SmallVector<unsigned, 32> both;
+    std::set_union(ops.begin(), ops.end(), open.ops.begin(), open.ops.end(), std::back_inserter(both));
+    ops = std::move(both);
+    numProducts += open.numProducts;
+    numWithProducts += open.numProducts > 0;
+    apart += secondsOf(group);
+  }
+  if (numProducts > kMaxProducts || (numWithProducts > 1 && chainsProducts(ops)))
     return std::nullopt;
-  GroupCost cost = price(ops, kinds, a, b);
+  GroupCost cost = price(ops, kinds, several);
+  unsigned last = groups[several.back()].ops.front();
   if (isGpu && cost.numSweeps > 1) {
-    remark(second.ops.front(), "not merged: the edges would be walked twice, and a loop of a GPU walks them once");
+    remark(last, "not merged: the edges would be walked twice, and a loop of a GPU walks them once");
     return std::nullopt;
   }
   if (isGpu && cost.kind.isTraversal() && cost.registers > kMaxRegisters) {
-    remark(second.ops.front(), "not merged: the loop would take " + std::to_string(cost.registers) + " registers");
+    remark(last, "not merged: the loop would take " + std::to_string(cost.registers) + " registers");
     return std::nullopt;
   }
-  double saved = secondsOf(a) + secondsOf(b) - cost.seconds;
-  if (saved <= 0) {
-    remark(second.ops.front(), "not merged: " + formatTime(cost.seconds) + " in one loop, " + formatTime(secondsOf(a)) +
-                                   " and " + formatTime(secondsOf(b)) + " in two");
+  if (cost.seconds >= apart) {
+    remark(last, "not merged: " + formatTime(cost.seconds) + " in one loop, " + formatTime(apart) + " in " +
+                     std::to_string(several.size()));
     return std::nullopt;
   }
-  return saved;
+  return apart - cost.seconds;
+}
+
+std::optional<double> Merger::saving(unsigned a, unsigned b) {
+  if (groups[a].phase != groups[b].phase)
+    return std::nullopt;
+  LoopKinds kinds = mergedKinds(a, b);
+  return kinds.empty() ? std::nullopt : saving({a, b}, kinds);
+}
+
+/// Visits the groups that read what a group stores, or those that store what it reads.
+void Merger::neighbours(unsigned at, bool forwards, llvm::function_ref<void(unsigned)> visit) const {
+  for (unsigned op : groups[at].ops) {
+    if (!forwards) {
+      for (const Body::Operand &operand : body[op].operands)
+        if (operand.source != Body::kNone && !contains(at, operand.source))
+          visit(groupsOf[operand.source].front());
+      continue;
+    }
+    if (isHome(op, at))
+      for (unsigned reader : body[op].readers)
+        for (unsigned group : groupsOf[reader])
+          if (!contains(group, op))
+            visit(group);
+  }
+}
+
+/// The groups through which one leads to another.
+llvm::SmallVector<unsigned> Merger::between(unsigned first, unsigned second) const {
+  auto reach = [&](unsigned from, bool forwards) {
+    llvm::SmallSetVector<unsigned, 16> found;
+    found.insert(from);
+    for (unsigned i = 0; i < found.size(); ++i)
+      neighbours(found[i], forwards, [&](unsigned group) {
+        if (placeOf[first] < placeOf[group] && placeOf[group] < placeOf[second])
+          found.insert(group);
+      });
+    return found;
+  };
+  auto after = reach(first, true), before = reach(second, false);
+  llvm::SmallVector<unsigned> both;
+  for (unsigned group : after)
+    if (before.contains(group))
+      both.push_back(group);
+  llvm::sort(both, [&](unsigned a, unsigned b) { return placeOf[a] < placeOf[b]; });
+  return both;
+}
+
+/// Merges two groups together with all that lie on the way from one to the other, if that saves time.
+bool Merger::mergeWithDetour(unsigned a, unsigned b, llvm::function_ref<void(unsigned, unsigned)> onMerged) {
+  constexpr size_t kLongest = 16;
+  if (placeOf[a] > placeOf[b])
+    std::swap(a, b);
+  llvm::SmallVector<unsigned> several = between(a, b);
+  if (several.size() > kLongest)
+    return false;
+  several.insert(several.begin(), a);
+  several.push_back(b);
+  std::set<unsigned> ops;
+  bool hasProduct = false;
+  for (unsigned group : several) {
+    if (groups[group].phase != groups[a].phase)
+      return false;
+    ops.insert(groups[group].ops.begin(), groups[group].ops.end());
+    hasProduct |= groups[group].numProducts > 0;
+  }
+  LoopKinds kinds = kindsOf(llvm::SmallVector<unsigned>(ops.begin(), ops.end()), hasProduct);
+  if (kinds.empty() || !saving(several, kinds))
+    return false;
+  unsigned whole = a;
+  for (unsigned next : llvm::drop_begin(several)) {
+    auto [into, gone] = std::minmax({whole, next});
+    if (!merge(into, gone))
+      return true;
+    onMerged(into, gone);
+    whole = into;
+  }
+  return true;
 }
 
 /// The groups from the first of two to the last before the second, in an order in which `merged` takes the place of
@@ -328,26 +414,11 @@ std::optional<llvm::SmallVector<unsigned>> Merger::orderWith(unsigned first, uns
   found.insert(fromFirst ? first : second);
   for (unsigned i = 0; i < found.size(); ++i) {
     bool isDetour = false;
-    unsigned at = found[i];
-    auto visit = [&](unsigned group) {
+    neighbours(found[i], fromFirst, [&](unsigned group) {
       isDetour |= group == goal && i > 0;
       if (placeOf[first] < placeOf[group] && placeOf[group] < placeOf[second])
         found.insert(group);
-    };
-    OpList members = groups[at].ops;
-    for (unsigned op : members) {
-      if (fromFirst) {
-        if (isHome(op, at))
-          for (unsigned reader : body[op].readers)
-            for (unsigned group : groupsOf[reader])
-              if (!contains(group, op))
-                visit(group);
-        continue;
-      }
-      for (const Body::Operand &operand : body[op].operands)
-        if (operand.source != Body::kNone && !contains(at, operand.source))
-          visit(groupsOf[operand.source].front());
-    }
+    });
     if (isDetour)
       return std::nullopt;
   }
@@ -454,10 +525,14 @@ bool Merger::mergeAll() {
       consider(a, b);
       continue;
     }
-    if (merge(a, b)) {
-      mergedInto[b] = a;
+    auto onMerged = [&](unsigned into, unsigned gone) {
+      mergedInto[gone] = into;
       hasMerged = true;
-    }
+    };
+    if (merge(a, b))
+      onMerged(a, b);
+    else
+      mergeWithDetour(a, b, onMerged);
   }
   return hasMerged;
 }

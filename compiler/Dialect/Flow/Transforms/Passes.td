@@ -216,11 +216,11 @@ def ReuseSumsPass : FlowPass<"flow-reuse-sums"> {
     ->
     %r = flow.dot %g, %s {guarded} : … -> <node, f32, device>
     ```
-    Sums are linear, so this holds for all sums of products, quotients by values of their own level, negation, dot
-    products, sums along axes, and products with weights: the factors of one sum must be among those of the other, and
-    those that remain must be the same for all rows that the first one adds up. A sum of pairs may stand in between:
-    `Σ p · dot(linear(g[node], Wᵀ), x)` over edges is `dot(g, out)` if `out` is a sum over pairs of `linear(s, W)`, and
-    `s` a sum over edges of `p · x`. The pass recognises the ops, not a model or function.
+    Sums are linear, so this holds for all sums of products, quotients, negation, dot products, sums along axes, and
+    products with weights: the factors of one sum must be among those of the other, and those that remain must be the
+    same for all rows that the first one adds up. A sum of pairs may stand in between: `Σ p · dot(linear(g[node], Wᵀ), x)`
+    over edges is `dot(g, out)` if `out` is a sum over pairs of `linear(s, W)`, and `s` a sum over edges of `p · x`. The
+    pass recognises the ops, not a model or function.
 
     The pass leaves alone a sum if the one that exists has a factor which it lacks, since that factor may be 0. It also
     leaves alone maxima and minima, and sums for which it takes longer to read what exists than to walk the rows again.

@@ -86,6 +86,7 @@ private:
 
   SmallVector<Candidate> findCandidates(ArrayRef<SummedProduct> wholes);
   Value build(const Candidate &candidate);
+  Value finish(const Candidate &candidate, Read term, double scale, bool isZeroWithoutRows);
   bool collect(const Candidate &candidate, unsigned node, SmallVectorImpl<Factor> &factors, double &scale) const;
   bool keepsGuards(const Candidate &candidate, ArrayRef<Factor> factors) const;
   Read arrange(const SummedProduct &sum, Read read, const Axes &axes, ArrayRef<int> order);
@@ -234,6 +235,13 @@ Value Reuser::build(const Candidate &candidate) {
       summed.push_back(label);
   SmallVector<int> order = kept;
   order.append(summed);
+  SmallVector<int64_t> longest;
+  for (int label : order)
+    longest.push_back(whole.getExtent(label));
+  if (!isRowShape(longest)) {
+    obstacle = "its rows would be too long";
+    return {};
+  }
   auto axesOf = [&](const Factor &factor) -> const Axes & { return whole.getNodes()[factor.node].axes; };
   for (const Factor &factor : factors)
     for (int label : axesOf(factor))
@@ -252,10 +260,17 @@ Value Reuser::build(const Candidate &candidate) {
   auto isSummedOver = [&](const Factor &factor) {
     return llvm::any_of(axesOf(factor), [&](int label) { return llvm::is_contained(summed, label); });
   };
+  auto guards = [&](const Factor &factor, const Factor &other) { return isAmong(isIn(factor), isIn(other)); };
+  // What is multiplied with a dot product guards it if it guarded either side.
+  auto guardsTerm = [&](const Factor &factor) {
+    return guardsPart(factor) || (!factor.isInverse && llvm::any_of(factors, [&](const Factor &other) {
+             return isSummedOver(other) && guards(factor, other);
+           }));
+  };
   // A product has one side that guards the other.
   bool sideGuards = false, sideIsGuarded = false, isEitherWay = false;
   for (const Factor &factor : factors) {
-    isEitherWay |= guardsPart(factor) && isGuardedByPart(factor);
+    isEitherWay |= guardsTerm(factor) && isGuardedByPart(factor);
     if (isSummedOver(factor) && !factor.isInverse) {
       sideGuards |= guardsPart(factor);
       sideIsGuarded |= isGuardedByPart(factor);
@@ -280,7 +295,6 @@ Value Reuser::build(const Candidate &candidate) {
   };
   // First what varies along the axes that are summed over: one row, of which the dot product with the sum is taken.
   std::optional<Read> side;
-  std::optional<Factor> first;
   for (const Factor &factor : factors) {
     if (!isSummedOver(factor))
       continue;
@@ -289,18 +303,9 @@ Value Reuser::build(const Candidate &candidate) {
       applyTo(term, factor, read, isGuardedByPart(factor), false);
       continue;
     }
-    if (!side)
-      side = read;
-    else
-      side = isAmong(isIn(*first), isIn(factor))   ? combine<ChainOp>(*side, read)
-             : isAmong(isIn(factor), isIn(*first)) ? combine<ChainOp>(read, *side)
-                                                   : combine<MulOp>(*side, read);
-    if (!first)
-      first = factor;
-  }
-  if (!isRowShape(term.shape()) || (side && !isRowShape(*commonShape(side->shape(), term.shape())))) {
-    obstacle = "its rows would be too long";
-    return {};
+    // Factors come after those that guard them.
+    bool isGuarded = llvm::any_of(factors, [&](const Factor &other) { return guards(other, factor); });
+    side = !side ? read : isGuarded ? combine<ChainOp>(*side, read) : combine<MulOp>(*side, read);
   }
   if (side) {
     isZeroWithoutRows &= sideIsGuarded;
@@ -312,12 +317,19 @@ Value Reuser::build(const Candidate &candidate) {
   // Then the others; what guards comes last, around all that it may have to protect from.
   for (bool isGuard : {false, true})
     for (const Factor &factor : factors)
-      if (!isSummedOver(factor) && guardsPart(factor) == isGuard) {
+      if (!isSummedOver(factor) && guardsTerm(factor) == isGuard) {
         bool isGuarded = !isGuard && (isGuardedByPart(factor) || llvm::any_of(factors, [&](const Factor &other) {
-                                        return isAmong(isIn(other), isIn(factor));
+                                        return guards(other, factor);
                                       }));
         applyTo(term, factor, arrange(whole, factor.read, axesOf(factor), kept), isGuarded, isGuard);
       }
+  return finish(candidate, term, scale, isZeroWithoutRows);
+}
+
+/// The whole sum of a product at the level of the part. `isZeroWithoutRows`: it is 0 where the part is, in any case.
+Value Reuser::finish(const Candidate &candidate, Read term, double scale, bool isZeroWithoutRows) {
+  const SummedProduct &whole = *candidate.whole;
+  ReduceOp op = whole.getOp();
   if (scale == -1)
     term = unary<NegOp>(term);
   else if (scale != 1)

@@ -123,9 +123,8 @@ void Splitter::split(Phase phase, llvm::ArrayRef<GroupOp> groups) {
   for (auto [value, argument] : llvm::zip_equal(inputs, block->getArguments()))
     Value(value).replaceUsesWithIf(argument, [&](mlir::OpOperand &use) { return use.getOwner()->getBlock() == block; });
   for (Operation *constant : constants)
-    constant->getResult(0).replaceUsesWithIf(
-        inside.lookup(constant->getResult(0)),
-        [&](mlir::OpOperand &use) { return use.getOwner()->getBlock() == block; });
+    constant->getResult(0).replaceUsesWithIf(inside.lookup(constant->getResult(0)),
+                                             [&](mlir::OpOperand &use) { return use.getOwner()->getBlock() == block; });
 }
 
 struct SplitPhasesPass : impl::SplitPhasesPassBase<SplitPhasesPass> {

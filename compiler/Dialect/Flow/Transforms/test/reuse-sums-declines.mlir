@@ -72,15 +72,14 @@ func.func @other_axis(%x: !flow.rows<node, 4x4xf32, device>) -> (!flow.rows<node
 
 // -----
 
-// There are as many pairs as edges. By hand: to sum the products again takes the rows of %h (25.6 MB), %p and the
-// indices of sources (0.4 MB each), and 13 M operations, worth 1.6 MB. From the sums by pairs, it takes two tables of
-// 25.6 MB and as many operations.
+// There are as many pairs as edges. To sum the products again takes the rows of %h (25.6 MB), and %p and the indices of
+// sources (0.4 MB each). From the sums by pairs, it takes two tables of 25.6 MB and as many operations.
 func.func @not_worth_it(%x: !flow.rows<node, 64xf32, device>, %p: !flow.rows<edge, f32, device>, %h: !flow.rows<dst_pair, 64xf32, device>) -> (!flow.rows<dst_pair, 64xf32, device>, !flow.rows<node, f32, device>) attributes {flow.graph = #flow.graph<nodes = 10, edges = 100000, srcPairs = 100000, dstPairs = 100000, relations = 2, nodeTypes = 1, uniform = 0>} {
   %m = flow.mul %x[src], %p : <node, 64xf32, device>, <edge, f32, device> -> <edge, 64xf32, device>
   %s = flow.reduce sum %m via dst_pair : <edge, 64xf32, device> -> <dst_pair, 64xf32, device>
   %d = flow.dot %h[dst_pair], %x[src] : <dst_pair, 64xf32, device>, <node, 64xf32, device> -> <edge, f32, device>
   %c = flow.mul %d, %p : <edge, f32, device>, <edge, f32, device> -> <edge, f32, device>
-  // expected-remark @below {{not computed from another sum: 52.81 MB instead of 28.03 MB}}
+  // expected-remark-re @below {{not computed from another sum: {{[0-9]+}} us instead of}}
   %r = flow.reduce sum %c via dst : <edge, f32, device> -> <node, f32, device>
   return %s, %r : !flow.rows<dst_pair, 64xf32, device>, !flow.rows<node, f32, device>
 }
