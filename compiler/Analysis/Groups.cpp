@@ -275,7 +275,7 @@ LoopKinds Merger::mergedKinds(unsigned a, unsigned b) const {
           if (operand.source == op)
             kinds = kinds & operand.inner;
   }
-  return groups[a].numProducts + groups[b].numProducts > 0 ? kinds : withoutProducts(kinds);
+  return kinds;
 }
 
 /// Whether one product waits for another: its rows are there only when all columns of the other are.
@@ -331,6 +331,9 @@ std::optional<double> Merger::saving(unsigned a, unsigned b) {
   if (groups[a].phase != groups[b].phase)
     return std::nullopt;
   LoopKinds kinds = mergedKinds(a, b);
+  // Without a product there is no loop for one, but one may still join.
+  if (groups[a].numProducts + groups[b].numProducts == 0)
+    kinds = withoutProducts(kinds);
   return kinds.empty() ? std::nullopt : saving({a, b}, kinds);
 }
 
@@ -551,6 +554,7 @@ void Merger::setOps(unsigned group, OpList ops) {
   open.numProducts = static_cast<unsigned>(llvm::count_if(open.ops, [&](unsigned op) { return body[op].isProduct; }));
   if (!open.ops.empty())
     open.kinds = kindsOf(open.ops, /*hasProduct=*/true);
+  assert((open.ops.empty() || !open.kinds.empty()) && "no loop holds these ops");
   ++open.version;
   open.seconds.reset();
 }

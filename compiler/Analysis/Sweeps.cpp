@@ -153,7 +153,8 @@ bool SweepPlaces::addStep(unsigned number, Map via, std::optional<unsigned> &fol
       return true;
     auto sameFold = foldOf.find(*source);
     if (isQuotient && map == via && sameFold != foldOf.end() && sameFold->second == *fold &&
-        *source != folds[*fold].top) {
+        *source != folds[*fold].top &&
+        body[*source].op->getResult(0).getType() == body[folds[*fold].top].op->getResult(0).getType()) {
       online.steps[length].total = *source;
       return true;
     }

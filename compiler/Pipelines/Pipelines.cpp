@@ -84,10 +84,12 @@ const NamedPlan kPlans[] = {
      /*eager=*/true},
     {"sums first without compaction", kStart + ",aggregate-first,linear-reorder,simplify",
      kReuse + ",linear-reorder,aggregate-first,simplify"},
-    {"as written", kStart, kReuse},
-    {"compaction alone", kStart + ",compact-rows,simplify", kReuse + ",compact-rows,simplify"},
-    {"reordering alone", kStart + ",linear-reorder,simplify", kReuse + ",linear-reorder,simplify"},
+    {"as written", kStart, "simplify"},
+    {"compaction alone", kStart + ",compact-rows,simplify", "simplify,compact-rows,simplify"},
+    {"reordering alone", kStart + ",linear-reorder,simplify", "simplify,linear-reorder,simplify"},
     {"compaction and reordering", kStart + ",compact-rows,simplify,linear-reorder,simplify",
+     "simplify,compact-rows,simplify,linear-reorder,simplify"},
+    {"compaction and reordering with reuse", kStart + ",compact-rows,simplify,linear-reorder,simplify",
      kReuse + ",compact-rows,simplify,linear-reorder,simplify"},
 };
 constexpr StringRef kButForSum = " but for sum ";

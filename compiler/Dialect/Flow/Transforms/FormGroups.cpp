@@ -46,8 +46,12 @@ private:
   /// The values of one accumulator each: the maximum, then the sums.
   using Accumulators = SmallVector<Value>;
 
+  /// A row of `type` that holds the same number everywhere.
   Value constant(RowsType type, double number) {
-    return builder.create<ConstantOp>(location, type, builder.getF64FloatAttr(number));
+    auto one = RowsType::get(builder.getContext(), Domain::One, {}, type.getElementType(), type.getResidency());
+    Value value = builder.create<ConstantOp>(location, one, builder.getF64FloatAttr(number));
+    return builder.create<ExpandOp>(location, type, value,
+                                    builder.getArrayAttr(MapAttr::get(builder.getContext(), Map::One)));
   }
   template <class Op> Value make(RowsType type, mlir::ValueRange operands) {
     SmallVector<mlir::Attribute> maps(operands.size(), MapAttr::get(builder.getContext(), Map::Self));
@@ -164,8 +168,8 @@ void FoldBuilder::build(IRMapping &local) {
         if (i == step.operand)
           operands.push_back(value);
         else if (auto number = op->getOperand(i).getDefiningOp<ConstantOp>())
-          operands.push_back(builder.create<ConstantOp>(location, rowsType(number).withDomain(topType.getDomain()),
-                                                        number.getValue()));
+          operands.push_back(
+              constant(rowsType(number).withDomain(topType.getDomain()), number.getValue().convertToDouble()));
         else
           operands.push_back(rows[numAccumulators + placeOf.lookup({op->getOperand(i), readMap(op, i)})]);
       }
@@ -186,11 +190,12 @@ void FoldBuilder::build(IRMapping &local) {
 
   Accumulators last = enter(result.getFinish(), {}, 1);
   SmallVector<Value> finished;
-  // Nothing was met: the maximum of nothing is 0.
+  // Nothing was met: the maximum of nothing is 0, and so are all sums.
   auto flags = RowsType::get(builder.getContext(), topType.getDomain(), topType.getShape(), builder.getI1Type(),
                              topType.getResidency());
   Value isEmpty = make<EqualOp>(flags, {last[0], constant(topType, lowest)});
   finished.push_back(make<SelectOp>(topType, {isEmpty, constant(topType, 0), last[0]}));
+  Value one = constant(topType, 1);
   for (auto [k, sum] : llvm::enumerate(fold.sums)) {
     Value value = last[k + 1];
     for (auto [place, step] : llvm::enumerate(sum.steps))
@@ -198,7 +203,8 @@ void FoldBuilder::build(IRMapping &local) {
         size_t total = static_cast<size_t>(
             llvm::find_if(fold.sums, [&](const OnlineSum &other) { return other.sum == step.total; }) -
             fold.sums.begin());
-        value = make<DivOp>(accumulatorType(sum), {value, shaped(finished[total + 1], sum, place + 1)});
+        Value divisor = make<SelectOp>(topType, {isEmpty, one, last[total + 1]});
+        value = make<DivOp>(accumulatorType(sum), {value, shaped(divisor, sum, place + 1)});
       }
     finished.push_back(value);
   }
