@@ -83,7 +83,7 @@ std::string tableName(mlir::Value table) {
 /// What a loop does beside its ops: "2 sweeps; gathers x[src] (12.3 MB); permutes att (1.2 MB); scratch 2.48 MB".
 std::string formatTraffic(const GroupCost &group) {
   std::string text;
-  auto part = [&](const std::string &more) { text += "; " + more; };
+  auto part = [&](const std::string &more) { text += (text.empty() ? "" : "; ") + more; };
   if (group.numSweeps > 1)
     part(std::to_string(group.numSweeps) + " sweeps");
   if (group.isOnline)
@@ -124,12 +124,6 @@ std::vector<std::string> formatOps(const GroupCost &group) {
   for (size_t i = 0; i < counts.size(); ++i)
     words.push_back(counts[i].first + (counts[i].second > 1 ? " (" + std::to_string(counts[i].second) + ")" : "") +
                     (i + 1 < counts.size() ? "," : ""));
-  std::vector<std::string> traffic = splitWords(formatTraffic(group));
-  for (size_t i = 0; i < traffic.size(); ++i)
-    if (i == 0)
-      words.back() += traffic[i];
-    else
-      words.push_back(traffic[i]);
   return words;
 }
 
@@ -211,6 +205,7 @@ std::string formatSummary(mlir::func::FuncOp function, const language::Binding &
     Phase phase;
     std::string cells[kNumColumns];
     std::vector<std::string> ops;
+    std::string traffic;
   };
   std::vector<Line> lines;
   const char *const kTitles[kNumColumns] = {"group", "loop", "rows", "operations", "bytes", "time", "live", "line"};
@@ -228,14 +223,16 @@ std::string formatSummary(mlir::func::FuncOp function, const language::Binding &
          {std::to_string(i), stringifyLoop(group.kind.loop).str() + " " + stringifyDomain(group.domain).str(),
           wholeNumber(group.rows), scaled(group.operations, "FLOP"), scaled(group.bytes, "B"),
           formatSeconds(group.seconds), scaled(group.liveBytes, "B"), formatLines(options.model, group.ops)},
-         options.perOp ? std::vector<std::string>() : formatOps(group)});
+         options.perOp ? std::vector<std::string>() : formatOps(group),
+         formatTraffic(group)});
     for (const OpCost &op : group.ops)
       if (options.perOp)
         add({group.phase,
              {"", "", wholeNumber(op.rows), scaled(op.operations, "FLOP"),
               scaled(bytesAlone(*groups.getBody().find(op.op->getResult(0)), pricer), "B"), "", "",
               formatLines(options.model, op)},
-             {shortName(op.op), formatRow(mlir::cast<RowsType>(op.op->getResult(0).getType()))}});
+             {shortName(op.op), formatRow(mlir::cast<RowsType>(op.op->getResult(0).getType()))},
+             ""});
   }
   auto cells = [&](auto &row) {
     std::string line;
@@ -250,6 +247,8 @@ std::string formatSummary(mlir::func::FuncOp function, const language::Binding &
     if (!isOnly && (i == 0 || lines[i].phase != lines[i - 1].phase))
       text += std::string(kPhases[static_cast<size_t>(lines[i].phase)]) + "\n";
     appendWords(text, cells(lines[i].cells), lines[i].ops);
+    if (!lines[i].traffic.empty())
+      appendWords(text, std::string(widths[0] + 2, ' '), splitWords(lines[i].traffic));
   }
 
   if (!cost.kept.empty()) {
