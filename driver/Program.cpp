@@ -99,7 +99,9 @@ Result<Program> Program::import(const Model &model, const language::Binding &bin
 }
 
 Program Program::clone() const {
-  return Program(context, module().clone(), modelName, type, derivesGradients);
+  Program copy(context, module().clone(), modelName, type, derivesGradients);
+  copy.groups = groups;
+  return copy;
 }
 
 //===- Graphs ----------------------------------------------------------------------------------------------------===//
@@ -136,6 +138,14 @@ Status Program::attachGraph(const Graph &graph) {
   return Status::ok();
 }
 
+void Program::attachMachine(const MachineDescription &machine) {
+  const auto target = machine.target == MachineTarget::Gpu ? flow::Target::Gpu : flow::Target::Cpu;
+  function()->setAttr("flow.machine",
+                      flow::MachineAttr::get(context.get(), target, machine.bandwidth, machine.cacheBytes,
+                                             machine.lineBytes, machine.randomReads, machine.cachedReads,
+                                             machine.productRate, machine.scalarRate, machine.launch));
+}
+
 //===- Passes ----------------------------------------------------------------------------------------------------===//
 
 mlir::FileLineColLoc placeIn(const std::string &model, mlir::Location location) {
@@ -154,21 +164,33 @@ mlir::FileLineColLoc placeIn(const std::string &model, mlir::Location location) 
   return {};
 }
 
+/// Tells `output` of remarks on the model, each once; does nothing where nobody listens.
+static std::function<void(mlir::Location, const std::string &)> remarkTo(const PassOutput &output,
+                                                                         const std::string &model) {
+  if (!output.onRemark)
+    return nullptr;
+  // Passes run again on gradients, and repeat themselves.
+  auto said = std::make_shared<std::set<std::tuple<unsigned, unsigned, std::string>>>();
+  return [said, model, tell = output.onRemark](mlir::Location location, const std::string &text) {
+    Remark remark = {model, 0, 0, text};
+    if (auto place = placeIn(model, location)) {
+      remark.line = place.getLine();
+      remark.column = place.getColumn();
+    }
+    if (said->emplace(remark.line, remark.column, remark.text).second)
+      tell(remark);
+  };
+}
+
 Status Program::runPasses(const std::string &passes, const PassOutput &output) {
   // Remarks are for those who ask for them; errors go into the message.
   std::string errors;
-  std::set<std::tuple<unsigned, unsigned, std::string>> said;  // passes run again on gradients, and repeat themselves
+  auto remark = remarkTo(output, modelName);
   mlir::ScopedDiagnosticHandler handler(context.get(), [&](mlir::Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error) {
       errors += "\n  " + diagnostic.str();
-    } else if (output.onRemark) {
-      Remark remark = {modelName, 0, 0, diagnostic.str()};
-      if (auto place = placeIn(modelName, diagnostic.getLocation())) {
-        remark.line = place.getLine();
-        remark.column = place.getColumn();
-      }
-      if (said.emplace(remark.line, remark.column, remark.text).second)
-        output.onRemark(remark);
+    } else if (remark) {
+      remark(diagnostic.getLocation(), diagnostic.str());
     }
     return mlir::success();
   });
@@ -182,18 +204,29 @@ Status Program::runPasses(const std::string &passes, const PassOutput &output) {
     return Status::invalid(*result.wrong);
   if (result.hasFailed)
     return Status::failed("a pass failed; run with --passes none and report the model:" + errors);
+  groups = result.groups;
   return Status::ok();
 }
 
-Status Program::formGroups() {
+flow::GroupOptions Program::groupOptions(const PassOutput &output) const {
+  flow::GroupOptions options = groups;
+  options.remark = remarkTo(output, modelName);
+  return options;
+}
+
+Status Program::formGroups(const PassOutput &output) {
   std::string errors;
+  auto remark = remarkTo(output, modelName);
   mlir::ScopedDiagnosticHandler handler(context.get(), [&](mlir::Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
       errors += "\n  " + diagnostic.str();
+    else if (remark)
+      remark(diagnostic.getLocation(), diagnostic.str());
     return mlir::success();
   });
   mlir::PassManager manager(context.get());
-  manager.addNestedPass<mlir::func::FuncOp>(flow::createFormGroupsPass());
+  manager.addNestedPass<mlir::func::FuncOp>(flow::createFormGroupsPass({groups.fuse, groups.rebuild}));
+  manager.addPass(flow::createSplitPhasesPass());
   if (mlir::failed(manager.run(module())))
     return Status::failed("groups cannot be formed; this is a bug of Hector. Please report it with the model:" +
                           errors);

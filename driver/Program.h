@@ -5,6 +5,7 @@
 #include "driver/Model.h"
 #include "runtime/base/Status.h"
 #include "runtime/graph/Graph.h"
+#include "runtime/machine/Machine.h"
 
 #include <mlir/Dialect/Func/IR/FuncOps.h>
 #include <mlir/IR/BuiltinOps.h>
@@ -64,11 +65,16 @@ public:
   /// Has passes choose by a graph's numbers. Takes memory for each of its edges and nodes. Fails if the graph lacks
   /// what the model relies on.
   Status attachGraph(const Graph &graph);
+  /// Has passes choose by a machine's figures; without it they choose by those of `defaultMachine`.
+  void attachMachine(const MachineDescription &machine);
   /// Runs the passes that `passes` names (`runPipeline`) and derives the gradients that were asked for. After a failure
   /// the program is of no use.
   Status runPasses(const std::string &passes, const PassOutput &output = {});
-  /// Turns ops into the loops that compute them.
-  Status formGroups();
+  /// Turns ops into the loops that compute them, as the passes that ran want it, and phases into functions that
+  /// `function()` calls.
+  Status formGroups(const PassOutput &output = {});
+  /// How they are formed; `output` is told why.
+  flow::GroupOptions groupOptions(const PassOutput &output = {}) const;
 
   mlir::ModuleOp module() const { return *ir; }
   mlir::func::FuncOp function() const { return *module().getOps<mlir::func::FuncOp>().begin(); }
@@ -86,6 +92,7 @@ private:
   std::string modelName;
   NumberType type;
   bool derivesGradients;
+  flow::GroupOptions groups;
 };
 
 /// Where in the text called `model` an op comes from: its own place, or that of the call that led to it. Nothing where

@@ -1,5 +1,6 @@
 #include "driver/Program.h"
 
+#include "compiler/Analysis/Machine.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "driver/TestLayer.h"
 
@@ -53,6 +54,24 @@ TEST(Program, AGradientOfNoInputIsRefused) {
   auto program = import(kLayer, kSizes, gradientsOf({"w"}));
   ASSERT_FALSE(program);
   EXPECT_EQ(program.status().message(), "model `layer` has no input `w` for --grad; did you mean `W`?");
+}
+
+TEST(Program, AMachineIsWrittenOnTheFunction) {
+  auto program = import(kLayer, kSizes, {});
+  ASSERT_TRUE(program) << program.status().message();
+  program->attachMachine({"mine", MachineTarget::Gpu, 1, 2, 3, 4, 5, 6, 7, 8});
+  EXPECT_NE(
+      print(*program).find("#flow.machine<target = gpu, bandwidth = 1, cacheBytes = 2, lineBytes = 3, randomReads "
+                           "= 4, cachedReads = 5, productRate = 6, scalarRate = 7, launch = 8>"),
+      std::string::npos)
+      << print(*program);
+}
+
+TEST(Program, ThePassesDefaultIsTheShippedOne) {
+  auto program = import(kLayer, kSizes, {});
+  ASSERT_TRUE(program) << program.status().message();
+  program->attachMachine(defaultMachine());
+  EXPECT_EQ(program->function()->getAttr("flow.machine"), flow::Machine().toAttr(program->module().getContext()));
 }
 
 TEST(Program, ClonesGoTheirOwnWays) {

@@ -314,6 +314,8 @@ private:
   Status step(mlir::Operation &op) {
     if (auto group = mlir::dyn_cast<flow::GroupOp>(op))
       return runGroup(group);
+    if (auto call = mlir::dyn_cast<mlir::func::CallOp>(op))
+      return runCall(call);
     auto type = mlir::cast<RowsType>(op.getResult(0).getType());
     auto made = makeTable(type);
     if (!made)
@@ -344,6 +346,19 @@ private:
     const double unit = type.isF64() ? 0x1p-52 : type.isF32() ? 0x1p-23 : type.isF16() ? 0x1p-10 : 0x1p-7;
     for (double &value : values)
       value *= 1.0 + (static_cast<double>(random(mode.noise, 17)) - 8.0) * unit;
+  }
+
+  /// Runs another function, which has nothing at hand but what it is given.
+  Status runCall(mlir::func::CallOp call) {
+    std::vector<Table> arguments;
+    for (mlir::Value operand : call.getOperands())
+      arguments.push_back(tables[operand]);
+    auto results = interpret(flow::calledFunction(call), graph, std::move(arguments), mode);
+    if (!results)
+      return results.status();
+    for (auto [value, table] : llvm::zip_equal(call.getResults(), *results))
+      tables[value] = std::move(table);
+    return Status::ok();
   }
 
   Status compute(mlir::Operation &op, RowsType type, Table &result) {

@@ -4,6 +4,11 @@
 
 namespace hector::flow {
 
+mlir::func::FuncOp calledFunction(mlir::func::CallOp call) {
+  auto callee = mlir::SymbolTable::lookupNearestSymbolFrom<mlir::func::FuncOp>(call, call.getCalleeAttr());
+  return callee && !callee.isExternal() ? callee : mlir::func::FuncOp();
+}
+
 mlir::LogicalResult checkFlowFunction(mlir::func::FuncOp function, Form form) {
   if (function.isExternal())  // (F1)
     return function.emitOpError("is a declaration, but needs a body to work on");
@@ -16,6 +21,14 @@ mlir::LogicalResult checkFlowFunction(mlir::func::FuncOp function, Form form) {
                                     << ", but functions of flow take tables, !flow.rows";
   mlir::Block &body = function.getBody().front();
   for (mlir::Operation &op : body.without_terminator()) {
+    if (auto call = mlir::dyn_cast<mlir::func::CallOp>(op); call && form == Form::Grouped) {
+      auto callee = calledFunction(call);
+      if (!callee || !callee.getBody().front().getOps<mlir::func::CallOp>().empty())  // (F5)
+        return call.emitOpError() << "calls `" << call.getCallee() << "`, which is no phase of this function";
+      if (mlir::failed(checkFlowFunction(callee, Form::Grouped)))
+        return mlir::failure();
+      continue;
+    }
     if (!op.isRegistered() || !mlir::isa<FlowDialect>(op.getDialect()))  // (F3)
       return op.emitOpError("is no op of flow, and functions of flow hold nothing else before their return");
     if (mlir::isa<FoldOp>(op) || (form == Form::Plain && mlir::isa<GroupOp>(op)))  // (F4)

@@ -7,6 +7,7 @@
 ///   - (F2) arguments are tables, `!flow.rows`.
 ///   - (F3) every op before the return is an op of flow. Results are then tables as well.
 ///   - (F4) no op is a group or part of one, unless the function may be grouped: groups are formed last.
+///   - (F5) calls are allowed where groups are, of functions of flow that call none: the phases.
 /// A declaration has no body and nothing to work on; passes leave it as it is.
 #pragma once
 
@@ -15,6 +16,9 @@
 namespace hector::flow {
 
 enum class Form { Plain, Grouped };
+
+/// The function that a call runs; null where it has no body.
+mlir::func::FuncOp calledFunction(mlir::func::CallOp call);
 
 /// Fails, with an error at the op that is to blame, if a function is a declaration or breaks a constraint above.
 mlir::LogicalResult checkFlowFunction(mlir::func::FuncOp function, Form form = Form::Plain);

@@ -1,224 +1,414 @@
 #include "compiler/Analysis/Groups.h"
 
-#include "compiler/Analysis/Operations.h"
-
 #include <llvm/ADT/SetVector.h>
-#include <llvm/ADT/TypeSwitch.h>
 
 #include <algorithm>
-#include <bit>
+#include <queue>
 #include <set>
 #include <tuple>
 
 namespace hector::flow {
 
-using mlir::Operation;
 using mlir::Value;
 
-static Domain domainOf(Value value) {
-  return mlir::cast<RowsType>(value.getType()).getDomain();
-}
-
-//===- Kinds of loops --------------------------------------------------------------------------------------------===//
-
-constexpr LoopKind kByDst = {Loop::ByDst, Domain::Edge}, kBySrc = {Loop::BySrc, Domain::Edge};
-
-bool LoopKind::isSorted(Domain from, Map map) const {
-  if (isTraversal())
-    return false;
-  return from == Domain::Node ? map == Map::NodeType : map == Map::EdgeType;
-}
-
-/// Bits from below: flat loops by domain, the two traversals, products by domain.
-constexpr unsigned kNumDomains = getMaxEnumValForDomain() + 1;
-
-unsigned LoopKinds::bit(LoopKind kind) {
-  switch (kind.loop) {
-  case Loop::Flat:
-    return 1u << static_cast<unsigned>(kind.domain);
-  case Loop::ByDst:
-    return 1u << kNumDomains;
-  case Loop::BySrc:
-    return 2u << kNumDomains;
-  case Loop::Gemm:
-    return 4u << kNumDomains << static_cast<unsigned>(kind.domain);
-  }
-  return 0;
-}
-
-LoopKinds LoopKinds::all(Loop loop) {
-  LoopKinds kinds;
-  for (unsigned i = 0; i < kNumDomains; ++i)
-    kinds.bits |= bit({loop, static_cast<Domain>(i)});
-  return kinds;
-}
-
-llvm::SmallVector<LoopKind> LoopKinds::list() const {
-  llvm::SmallVector<LoopKind> kinds;
-  for (unsigned rest = bits; rest != 0; rest &= rest - 1) {
-    unsigned place = static_cast<unsigned>(std::countr_zero(rest));
-    if (place < kNumDomains)
-      kinds.push_back({Loop::Flat, static_cast<Domain>(place)});
-    else if (place < kNumDomains + 2)
-      kinds.push_back(place == kNumDomains ? kByDst : kBySrc);
-    else if (place < 2 * kNumDomains + 2)
-      kinds.push_back({Loop::Gemm, static_cast<Domain>(place - kNumDomains - 2)});
-  }
-  return kinds;
-}
-
-/// The kind of the traversal that collects rows of `from` along `map`, if one does.
-static std::optional<LoopKind> traversalKind(Domain from, Map map) {
-  auto loop = traversalAlong(from, map);
-  return loop ? std::optional(LoopKind{*loop, Domain::Edge}) : std::nullopt;
-}
-
-LoopKinds loopKinds(Operation *op) {
-  Domain domain = walkedDomain(op);
-  LoopKind flat = {Loop::Flat, domain}, gemm = {Loop::Gemm, domain};
-  if (isProduct(op))
-    return {gemm};
-  if (mlir::isa<ReduceOp, FirstIndexOp>(op))
-    return {traversalKind(domain, collectMap(op)).value_or(flat)};
-  switch (domain) {
-  case Domain::Edge:
-  case Domain::Node:
-    return {flat, kByDst, kBySrc, gemm};
-  case Domain::DstPair:
-    return {flat, kByDst, gemm};
-  case Domain::SrcPair:
-    return {flat, kBySrc, gemm};
-  default:
-    return {flat, gemm};
-  }
-}
-
-/// The loops in which operand `i` of `op` may come from the same loop.
-static LoopKinds innerKinds(Operation *op, unsigned i) {
-  // The weights of a product are read tile by tile, long after their row would have been computed.
-  if (isTerminal(op->getOperand(i).getDefiningOp()) || (mlir::isa<LinearOp>(op) && i == 1))
-    return {};
-  Map map = readMap(op, i);
-  if (map == Map::Self)
-    return LoopKinds::all();
-  if (auto traversal = traversalKind(walkedDomain(op), map))
-    return {*traversal};
-  return {};
-}
-
-//===- Groups ----------------------------------------------------------------------------------------------------===//
-
 namespace {
+
+/// A thread of a GPU that gathers rows has this many registers before too few threads are on the way.
+constexpr unsigned kMaxRegisters = 64;
+/// More products than this find no room for their weights beside each other.
+constexpr unsigned kMaxProducts = 4;
+
+/// How much longer it takes to read or write the result of an op in another order than it is stored in.
+double permutingSeconds(const Body &body, unsigned op, const Machine &machine) {
+  auto type = mlir::cast<RowsType>(body[op].op->getResult(0).getType());
+  if (type.getDomain() < Domain::SrcPair)
+    return 0;
+  return std::max(permutedCost(type, body.rows, machine).seconds - body[op].tableBytes / machine.bandwidth, 0.0);
+}
 
 /// Merges groups, all of which start with one op. A group is known by the number of its first op.
 class Merger {
 public:
-  explicit Merger(mlir::func::FuncOp function) : function(function), rows(function) {
-    findOps();
-    findPhases();
-    findGroups();
+  Merger(const Body &body, const Machine &machine, const GroupOptions &options)
+      : body(body), options(options), pricer(body, machine), isGpu(machine.isGpu()), keptPrice(2 / machine.bandwidth),
+        groups(body.size()), groupsOf(body.size()), order(body.size()), placeOf(body.size()), permuting(body.size()),
+        mark(body.size()) {
+    for (unsigned op = 0; op < body.size(); ++op) {
+      groups[op].ops = {op};
+      groups[op].kinds = body[op].kinds;
+      groups[op].phase = body[op].phase;
+      groups[op].numProducts = body[op].isProduct;
+      groupsOf[op] = {op};
+      order[op] = placeOf[op] = op;
+      permuting[op] = permutingSeconds(body, op, machine);
+    }
   }
 
   void run();
-  /// Gives the groups, ordered, and each op's place among them.
-  std::vector<Group> take(llvm::DenseMap<Operation *, unsigned> &groupOf);
+  /// Gives the groups, in the order in which they run.
+  std::vector<Group> take();
 
 private:
+  using OpList = llvm::SmallVector<unsigned, 4>;  // in program order
+
   struct Open {
-    llvm::SmallVector<unsigned, 4> ops;
+    OpList ops;
     LoopKinds kinds;
-    bool hasProduct = false;
+    Phase phase = Phase::Forward;
+    unsigned numProducts = 0;
+    unsigned version = 0;  // grows with every change
+    std::optional<double> seconds;
   };
 
-  /// An op that another reads, and the loops in which both may be.
-  struct Source {
-    unsigned op;
-    LoopKinds kinds;
+  /// Two groups that might merge, and what that would save.
+  struct Pair {
+    double saved;
+    unsigned first, second;
+    unsigned versions;  // of both together, when it was priced
+    bool operator<(const Pair &other) const {
+      return std::tuple(saved, other.first, other.second) < std::tuple(other.saved, first, second);
+    }
   };
 
-  void findOps();
-  void findPhases();
-  void findGroups();
-  void mergeRebuilt();
-  bool mergeWithProducers();
-  bool mergeReaders();
-  bool tryMerge(unsigned a, unsigned b);
-  /// The groups from the first of two to the last before the second, in an order in which `merged` takes the place of
-  /// both; nothing where a third one lies on the way from the first to the second.
+  //===- Groups -----------------------------------------------------------------------------------------------===//
+  bool contains(unsigned group, unsigned op) const { return llvm::is_contained(groupsOf[op], group); }
+  /// Whether a group that is none of `inside` reads the table of `op`.
+  bool isReadOutside(unsigned op, llvm::ArrayRef<unsigned> inside) const;
+  bool isStored(unsigned op) const { return body[op].isReturned || isReadOutside(op, {}); }
+  bool isKept(unsigned op) const;
+  /// The groups that read the table of `op`, in order.
+  std::set<unsigned> readersOf(unsigned op) const;
+  bool isHome(unsigned op, unsigned group) const { return !groupsOf[op].empty() && groupsOf[op].front() == group; }
+  static bool canWalk(LoopKinds kinds, Domain domain, Order order);
+  double permutations(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::ArrayRef<unsigned> inside) const;
+  GroupCost price(llvm::ArrayRef<unsigned> ops, LoopKinds kinds, llvm::ArrayRef<unsigned> inside);
+  GroupCost priceOf(unsigned group);
+  double secondsOf(unsigned group);
+  LoopKinds kindsOf(llvm::ArrayRef<unsigned> ops, bool hasProduct);
+  static LoopKinds withoutProducts(LoopKinds kinds) { return kinds.without(LoopKinds::all(Loop::Gemm)); }
+
+  //===- Merging ----------------------------------------------------------------------------------------------===//
+  void spreadWhereRead();
+  bool mergeAll();
+  std::set<std::pair<unsigned, unsigned>> findPairs() const;
+  std::optional<double> saving(llvm::ArrayRef<unsigned> several, LoopKinds kinds);
+  std::optional<double> saving(unsigned a, unsigned b);
+  void neighbours(unsigned at, bool forwards, llvm::function_ref<void(unsigned)> visit) const;
+  llvm::SmallVector<unsigned> between(unsigned first, unsigned second) const;
+  bool mergeWithDetour(unsigned a, unsigned b, llvm::function_ref<void(unsigned, unsigned)> onMerged);
+  LoopKinds mergedKinds(unsigned a, unsigned b) const;
+  bool chainsProducts(llvm::ArrayRef<unsigned> ops);
+  bool merge(unsigned a, unsigned b);
   std::optional<llvm::SmallVector<unsigned>> orderWith(unsigned first, unsigned second, unsigned merged) const;
-  /// The number of the op that computes a value; nothing for arguments and constants.
-  std::optional<unsigned> producer(Value value) const {
-    auto found = value.getDefiningOp() ? numberOf.find(value.getDefiningOp()) : numberOf.end();
-    return found == numberOf.end() ? std::nullopt : std::optional(found->second);
+
+  //===- Computing again --------------------------------------------------------------------------------------===//
+  bool rebuild(unsigned value);
+  void findCone(unsigned value, unsigned group, std::set<unsigned> &cone, std::set<unsigned> &sources) const;
+  OpList withCopy(unsigned group, unsigned value);
+  OpList withoutUnread(unsigned group) const;
+  bool fitsGpu(unsigned group);
+  void setOps(unsigned group, OpList ops);
+
+  void remark(unsigned op, const std::string &text) const {
+    if (options.remark)
+      options.remark(body[op].op->getLoc(), text);
   }
 
-  mlir::func::FuncOp function;
-  RowCounts rows;
-  std::vector<Operation *> ops;
-  llvm::DenseMap<Operation *, unsigned> numberOf;
-  std::vector<llvm::SmallVector<unsigned, 2>> readers;  // of each op, other ops only
-  std::vector<llvm::SmallVector<Source, 3>> sources;    // of each op, in the order of its operands
-  std::vector<Phase> phases;
-  std::vector<unsigned> groupOf;  // of each op
-  std::vector<unsigned> order;    // groups, each before those that read it
-  std::vector<unsigned> placeOf;  // of each group in `order`
-  std::vector<Open> groups;       // by number of the first op; empty where merged into another
+  const Body &body;
+  const GroupOptions &options;
+  LoopPricer pricer;
+  bool isGpu;
+  double keptPrice;                                      // seconds a byte
+  std::vector<Open> groups;                              // by number of the first op; empty where merged into another
+  std::vector<llvm::SmallVector<unsigned, 1>> groupsOf;  // of each op; the first one stores it if others read it
+  std::vector<unsigned> order;                           // groups, each before those that read it
+  std::vector<unsigned> placeOf;                         // of each group in `order`
+  std::vector<double> permuting;                         // the time that each op's result takes to be permuted
+  std::vector<unsigned> mark;                            // of each op: the last search that met it
+  unsigned search = 0;
+  std::set<std::tuple<unsigned, unsigned, unsigned>> declined;  // pairs and their versions
 };
 
-void Merger::findOps() {
-  for (Operation &op : function.getBody().front().without_terminator())
-    if (!mlir::isa<ConstantOp>(op)) {
-      numberOf[&op] = static_cast<unsigned>(ops.size());
-      ops.push_back(&op);
+bool Merger::isReadOutside(unsigned op, llvm::ArrayRef<unsigned> inside) const {
+  for (unsigned reader : body[op].readers)
+    for (unsigned group : groupsOf[reader])
+      if (!llvm::is_contained(inside, group) && !contains(group, op))
+        return true;
+  return false;
+}
+
+std::set<unsigned> Merger::readersOf(unsigned op) const {
+  std::set<unsigned> found;
+  for (unsigned reader : body[op].readers)
+    for (unsigned group : groupsOf[reader])
+      if (!contains(group, op))
+        found.insert(group);
+  return found;
+}
+
+/// Whether the forward phase leaves a table for the backward phase.
+bool Merger::isKept(unsigned op) const {
+  if (body[op].phase != Phase::Forward)
+    return false;
+  for (unsigned reader : body[op].readers)
+    for (unsigned group : groupsOf[reader])
+      if (groups[group].phase == Phase::Backward && !contains(group, op))
+        return true;
+  return false;
+}
+
+/// Whether a loop of one of the kinds could visit the rows of a domain in an order.
+bool Merger::canWalk(LoopKinds kinds, Domain domain, Order order) {
+  for (LoopKind kind : kinds.list())
+    if (walkOrder(kind.loop, domain) == order)
+      return true;
+  return false;
+}
+
+/// The time that tables take which this loop writes or reads row after row in one order, and the loop at their other
+/// end surely in another one. Half of it, since both loops are asked.
+double Merger::permutations(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::ArrayRef<unsigned> inside) const {
+  double seconds = 0;
+  auto isOrdered = [](Domain domain) { return domain >= Domain::SrcPair; };
+  auto isStreamed = [](LoopKind kind, const Body::Op &op, const Body::Operand &operand) {
+    return operand.map == Map::Self || kind.isLevel(op.walked, operand.map);
+  };
+  for (unsigned number : ops) {
+    const Body::Op &op = body[number];
+    for (const Body::Operand &operand : op.operands) {
+      Domain domain = operand.type.getDomain();
+      auto isHere = [&](unsigned group) { return contains(group, operand.source); };
+      if (operand.source == Body::kNone || !isOrdered(domain) || !isStreamed(kind, op, operand) ||
+          llvm::any_of(inside, isHere))
+        continue;
+      if (!canWalk(groups[groupsOf[operand.source].front()].kinds, domain, walkOrder(kind.loop, domain)))
+        seconds += permuting[operand.source] / 2;
     }
-  readers.resize(ops.size());
-  sources.resize(ops.size());
-  for (unsigned op = 0; op < ops.size(); ++op)
-    for (unsigned i = 0; i < ops[op]->getNumOperands(); ++i)
-      if (auto source = producer(ops[op]->getOperand(i))) {
-        sources[op].push_back({*source, innerKinds(ops[op], i)});
-        if (!llvm::is_contained(readers[*source], op))
-          readers[*source].push_back(op);
+    if (!isOrdered(op.domain))
+      continue;
+    for (unsigned reader : op.readers)
+      for (unsigned group : groupsOf[reader]) {
+        if (llvm::is_contained(inside, group) || contains(group, number))
+          continue;
+        bool streams = llvm::any_of(body[reader].operands, [&](const Body::Operand &operand) {
+          return operand.source == number && isStreamed(groups[group].kinds.list().front(), body[reader], operand);
+        });
+        if (streams && !canWalk(groups[group].kinds, op.domain, walkOrder(kind.loop, op.domain)))
+          seconds += permuting[number] / 2;
       }
+  }
+  return seconds;
 }
 
-void Merger::findPhases() {
-  phases.assign(ops.size(), Phase::Forward);
-  if (auto count = function->getAttrOfType<mlir::IntegerAttr>("flow.forward_results")) {
-    phases.assign(ops.size(), Phase::Backward);
-    Operation *end = function.getBody().front().getTerminator();
-    unsigned numForward = std::min(static_cast<unsigned>(std::max<int64_t>(count.getInt(), 0)), end->getNumOperands());
-    for (Value result : end->getOperands().take_front(numForward))
-      if (auto source = producer(result))
-        phases[*source] = Phase::Forward;
-    for (unsigned i = static_cast<unsigned>(ops.size()); i-- > 0;)
-      if (llvm::any_of(readers[i], [&](unsigned reader) { return phases[reader] == Phase::Forward; }))
-        phases[i] = Phase::Forward;
+/// The cheapest loop for `ops`, which are those of the groups `inside`.
+GroupCost Merger::price(llvm::ArrayRef<unsigned> ops, LoopKinds kinds, llvm::ArrayRef<unsigned> inside) {
+  auto isWritten = [&](unsigned op) {
+    return llvm::is_contained(inside, groupsOf[op].front()) && (body[op].isReturned || isReadOutside(op, inside));
+  };
+  std::optional<GroupCost> best;
+  for (LoopKind kind : kinds.list()) {
+    GroupCost cost = pricer.price(ops, kind, isWritten);
+    cost.seconds += permutations(ops, kind, inside);
+    bool isCut = isGpu && (cost.numSweeps > 1 || (kind.isTraversal() && cost.registers > kMaxRegisters));
+    if (!best || (!isCut && cost.seconds < best->seconds))
+      best = std::move(cost);
   }
-  for (unsigned i = 0; i < ops.size(); ++i) {
-    bool isDrawn = mlir::isa<DropoutOp>(ops[i]);  // anew in every step, whatever it reads
-    bool isOfGraph = !isDrawn && llvm::all_of(ops[i]->getOperands(), [&](Value operand) {
-      auto source = producer(operand);
-      return source ? phases[*source] == Phase::Graph : operand.getDefiningOp() != nullptr;
+  return std::move(*best);
+}
+
+GroupCost Merger::priceOf(unsigned group) {
+  const Open &open = groups[group];
+  return price(open.ops, open.numProducts > 0 ? open.kinds : withoutProducts(open.kinds), group);
+}
+
+double Merger::secondsOf(unsigned group) {
+  Open &open = groups[group];
+  if (open.ops.empty())
+    return 0;
+  if (!open.seconds)
+    open.seconds = priceOf(group).seconds;
+  return *open.seconds;
+}
+
+/// The loops that can hold all of `ops`.
+LoopKinds Merger::kindsOf(llvm::ArrayRef<unsigned> ops, bool hasProduct) {
+  ++search;
+  LoopKinds kinds = LoopKinds::all();
+  for (unsigned op : ops) {
+    mark[op] = search;
+    kinds = kinds & body[op].kinds;
+    for (const Body::Operand &operand : body[op].operands)
+      if (operand.source != Body::kNone && mark[operand.source] == search)
+        kinds = kinds & operand.inner;
+  }
+  return hasProduct ? kinds : withoutProducts(kinds);
+}
+
+//===- Merging ---------------------------------------------------------------------------------------------------===//
+
+/// A spread belongs to the groups that read it: an op that reads a spread can as well read its operand.
+void Merger::spreadWhereRead() {
+  for (unsigned op = body.size(); op-- > 0;) {
+    if (!mlir::isa<SpreadOp>(body[op].op))
+      continue;
+    for (unsigned reader : readersOf(op)) {
+      OpList ops = groups[reader].ops;
+      ops.insert(llvm::lower_bound(ops, op), op);
+      if (!kindsOf(ops, groups[reader].numProducts > 0).empty())
+        setOps(reader, std::move(ops));
+    }
+    if (!isStored(op))
+      setOps(op, {});
+  }
+}
+
+LoopKinds Merger::mergedKinds(unsigned a, unsigned b) const {
+  LoopKinds kinds = groups[a].kinds & groups[b].kinds;
+  auto [few, other] = groups[a].ops.size() < groups[b].ops.size() ? std::pair(a, b) : std::pair(b, a);
+  for (unsigned op : groups[few].ops) {
+    for (const Body::Operand &operand : body[op].operands)
+      if (operand.source != Body::kNone && contains(other, operand.source))
+        kinds = kinds & operand.inner;
+    for (unsigned reader : body[op].readers)
+      if (contains(other, reader))
+        for (const Body::Operand &operand : body[reader].operands)
+          if (operand.source == op)
+            kinds = kinds & operand.inner;
+  }
+  return kinds;
+}
+
+/// Whether one product waits for another: its rows are there only when all columns of the other are.
+bool Merger::chainsProducts(llvm::ArrayRef<unsigned> ops) {
+  ++search;
+  for (unsigned op : ops) {
+    bool isAfter = llvm::any_of(body[op].operands, [&](const Body::Operand &operand) {
+      return operand.source != Body::kNone && mark[operand.source] == search;
     });
-    if (isOfGraph)
-      phases[i] = Phase::Graph;
+    if (isAfter && body[op].isProduct)
+      return true;
+    if (isAfter || body[op].isProduct)
+      mark[op] = search;
+  }
+  return false;
+}
+
+/// The time that one loop saves over several; nothing where there is no such loop, or where it takes longer.
+std::optional<double> Merger::saving(llvm::ArrayRef<unsigned> several, LoopKinds kinds) {
+  llvm::SmallVector<unsigned, 32> ops;
+  unsigned numProducts = 0, numWithProducts = 0;
+  double apart = 0;
+  for (unsigned group : several) {
+    const Open &open = groups[group];
+    llvm::SmallVector<unsigned, 32> both;
+    std::set_union(ops.begin(), ops.end(), open.ops.begin(), open.ops.end(), std::back_inserter(both));
+    ops = std::move(both);
+    numProducts += open.numProducts;
+    numWithProducts += open.numProducts > 0;
+    apart += secondsOf(group);
+  }
+  if (numProducts > kMaxProducts || (numWithProducts > 1 && chainsProducts(ops)))
+    return std::nullopt;
+  GroupCost cost = price(ops, kinds, several);
+  unsigned last = groups[several.back()].ops.front();
+  if (isGpu && cost.numSweeps > 1) {
+    remark(last, "not merged: the edges would be walked twice, and a loop of a GPU walks them once");
+    return std::nullopt;
+  }
+  if (isGpu && cost.kind.isTraversal() && cost.registers > kMaxRegisters) {
+    remark(last, "not merged: the loop would take " + std::to_string(cost.registers) + " registers");
+    return std::nullopt;
+  }
+  if (cost.seconds >= apart) {
+    remark(last, "not merged: " + formatTime(cost.seconds) + " in one loop, " + formatTime(apart) + " in " +
+                     std::to_string(several.size()));
+    return std::nullopt;
+  }
+  return apart - cost.seconds;
+}
+
+std::optional<double> Merger::saving(unsigned a, unsigned b) {
+  if (groups[a].phase != groups[b].phase)
+    return std::nullopt;
+  LoopKinds kinds = mergedKinds(a, b);
+  // Without a product there is no loop for one, but one may still join.
+  if (groups[a].numProducts + groups[b].numProducts == 0)
+    kinds = withoutProducts(kinds);
+  return kinds.empty() ? std::nullopt : saving({a, b}, kinds);
+}
+
+/// Visits the groups that read what a group stores, or those that store what it reads.
+void Merger::neighbours(unsigned at, bool forwards, llvm::function_ref<void(unsigned)> visit) const {
+  for (unsigned op : groups[at].ops) {
+    if (!forwards) {
+      for (const Body::Operand &operand : body[op].operands)
+        if (operand.source != Body::kNone && !contains(at, operand.source))
+          visit(groupsOf[operand.source].front());
+      continue;
+    }
+    if (isHome(op, at))
+      for (unsigned reader : body[op].readers)
+        for (unsigned group : groupsOf[reader])
+          if (!contains(group, op))
+            visit(group);
   }
 }
 
-void Merger::findGroups() {
-  for (unsigned i = 0; i < ops.size(); ++i) {
-    Open group;
-    group.ops = {i};
-    group.kinds = loopKinds(ops[i]);
-    group.hasProduct = isProduct(ops[i]);
-    groups.push_back(std::move(group));
-    groupOf.push_back(i);
-    order.push_back(i);
-    placeOf.push_back(i);
-  }
+/// The groups through which one leads to another.
+llvm::SmallVector<unsigned> Merger::between(unsigned first, unsigned second) const {
+  auto reach = [&](unsigned from, bool forwards) {
+    llvm::SmallSetVector<unsigned, 16> found;
+    found.insert(from);
+    for (unsigned i = 0; i < found.size(); ++i)
+      neighbours(found[i], forwards, [&](unsigned group) {
+        if (placeOf[first] < placeOf[group] && placeOf[group] < placeOf[second])
+          found.insert(group);
+      });
+    return found;
+  };
+  auto after = reach(first, true), before = reach(second, false);
+  llvm::SmallVector<unsigned> both;
+  for (unsigned group : after)
+    if (before.contains(group))
+      both.push_back(group);
+  llvm::sort(both, [&](unsigned a, unsigned b) { return placeOf[a] < placeOf[b]; });
+  return both;
 }
 
+/// Merges two groups together with all that lie on the way from one to the other, if that saves time.
+bool Merger::mergeWithDetour(unsigned a, unsigned b, llvm::function_ref<void(unsigned, unsigned)> onMerged) {
+  constexpr size_t kLongest = 16;
+  if (placeOf[a] > placeOf[b])
+    std::swap(a, b);
+  llvm::SmallVector<unsigned> several = between(a, b);
+  if (several.size() > kLongest)
+    return false;
+  several.insert(several.begin(), a);
+  several.push_back(b);
+  std::set<unsigned> ops;
+  bool hasProduct = false;
+  for (unsigned group : several) {
+    if (groups[group].phase != groups[a].phase)
+      return false;
+    ops.insert(groups[group].ops.begin(), groups[group].ops.end());
+    hasProduct |= groups[group].numProducts > 0;
+  }
+  LoopKinds kinds = kindsOf(llvm::SmallVector<unsigned>(ops.begin(), ops.end()), hasProduct);
+  if (kinds.empty() || !saving(several, kinds))
+    return false;
+  unsigned whole = a;
+  for (unsigned next : llvm::drop_begin(several)) {
+    auto [into, gone] = std::minmax({whole, next});
+    if (!merge(into, gone))
+      return true;
+    onMerged(into, gone);
+    whole = into;
+  }
+  return true;
+}
+
+/// The groups from the first of two to the last before the second, in an order in which `merged` takes the place of
+/// both; nothing where a third one lies on the way from the first to the second.
 std::optional<llvm::SmallVector<unsigned>> Merger::orderWith(unsigned first, unsigned second, unsigned merged) const {
   // Looks from the smaller of the two for what lies on the way to the other.
   bool fromFirst = groups[first].ops.size() <= groups[second].ops.size();
@@ -227,18 +417,11 @@ std::optional<llvm::SmallVector<unsigned>> Merger::orderWith(unsigned first, uns
   found.insert(fromFirst ? first : second);
   for (unsigned i = 0; i < found.size(); ++i) {
     bool isDetour = false;
-    auto visit = [&](unsigned op) {
-      unsigned group = groupOf[op];
+    neighbours(found[i], fromFirst, [&](unsigned group) {
       isDetour |= group == goal && i > 0;
       if (placeOf[first] < placeOf[group] && placeOf[group] < placeOf[second])
         found.insert(group);
-    };
-    llvm::SmallVector<unsigned, 4> members = groups[found[i]].ops;
-    for (unsigned op : members)
-      if (fromFirst)
-        llvm::for_each(readers[op], visit);
-      else
-        llvm::for_each(sources[op], [&](const Source &source) { visit(source.op); });
+    });
     if (isDetour)
       return std::nullopt;
   }
@@ -250,25 +433,8 @@ std::optional<llvm::SmallVector<unsigned>> Merger::orderWith(unsigned first, uns
   return before;
 }
 
-bool Merger::tryMerge(unsigned a, unsigned b) {
-  if (a > b)
-    std::swap(a, b);
-  Open &first = groups[a], &second = groups[b];
-  if (a == b || phases[a] != phases[b] || (first.hasProduct && second.hasProduct))
-    return false;
-  LoopKinds kinds = first.kinds & second.kinds;
-  auto [few, other] = first.ops.size() < second.ops.size() ? std::pair(a, b) : std::pair(b, a);
-  for (unsigned op : groups[few].ops) {
-    for (const Source &source : sources[op])
-      if (groupOf[source.op] == other)
-        kinds = kinds & source.kinds;
-    for (unsigned reader : readers[op])
-      for (const Source &source : sources[reader])
-        if (source.op == op && groupOf[reader] == other)
-          kinds = kinds & source.kinds;
-  }
-  if (kinds.empty())
-    return false;
+bool Merger::merge(unsigned a, unsigned b) {
+  LoopKinds kinds = mergedKinds(a, b);
   const auto [begin, end] = std::minmax({placeOf[a], placeOf[b]});
   auto arranged = orderWith(order[begin], order[end], a);
   if (!arranged)
@@ -277,151 +443,491 @@ bool Merger::tryMerge(unsigned a, unsigned b) {
     placeOf[order[place] = (*arranged)[place - begin]] = place;
   order[end] = b;  // no longer a group
   placeOf[b] = end;
-  for (unsigned op : second.ops)
-    groupOf[op] = a;
-  size_t middle = first.ops.size();
-  first.ops.append(second.ops);
-  std::inplace_merge(first.ops.begin(), first.ops.begin() + middle, first.ops.end());
+  OpList ops;
+  std::set_union(groups[a].ops.begin(), groups[a].ops.end(), groups[b].ops.begin(), groups[b].ops.end(),
+                 std::back_inserter(ops));
+  for (unsigned op : groups[b].ops) {
+    auto &in = groupsOf[op];
+    bool wasHome = in.front() == b || in.front() == a;
+    llvm::erase(in, b);
+    llvm::erase(in, a);
+    in.insert(wasHome ? in.begin() : in.end(), a);
+  }
+  Open &first = groups[a];
+  first.ops = std::move(ops);
   first.kinds = kinds;
-  first.hasProduct |= second.hasProduct;
-  second = Open();
+  first.numProducts += groups[b].numProducts;
+  first.version += groups[b].version + 1;
+  first.seconds.reset();
+  groups[b] = Open();
   return true;
 }
 
-/// A recomputed value belongs to the group that reads it, even if it would fit into another group. The same holds for
-/// spreads: an op that reads a spread can as well read its operand.
-void Merger::mergeRebuilt() {
-  for (unsigned op = static_cast<unsigned>(ops.size()); op-- > 0;)
-    if (mlir::isa<SpreadOp>(ops[op]) || ops[op]->hasAttr("flow.again"))
-      for (unsigned reader : readers[op])
-        tryMerge(groupOf[op], groupOf[reader]);
-}
-
-/// Producers come first, so that an element-wise op after a reduction joins the traversal and not the next product.
-bool Merger::mergeWithProducers() {
-  bool merged = false;
-  for (unsigned op = 0; op < ops.size(); ++op)
-    for (const Source &source : sources[op])
-      merged |= tryMerge(groupOf[source.op], groupOf[op]);
-  return merged;
-}
-
-/// Traversals of one kind that gather the same rows gather them once.
-bool Merger::mergeReaders() {
-  bool merged = false;
-  struct Gather {
-    unsigned op;
-    Value table;
-    Map map;
+/// Groups of which one reads the other, or that read the same table in the same way.
+std::set<std::pair<unsigned, unsigned>> Merger::findPairs() const {
+  std::set<std::pair<unsigned, unsigned>> pairs;
+  auto add = [&](unsigned a, unsigned b) {
+    if (a != b && groups[a].phase == groups[b].phase)
+      pairs.insert(std::minmax(a, b));
   };
-  llvm::SmallVector<Gather> gathers;
-  for (unsigned op = 0; op < ops.size(); ++op)
-    for (unsigned i = 0; i < ops[op]->getNumOperands(); ++i) {
-      LoopKinds kinds = groups[groupOf[op]].kinds;
-      if (kinds != LoopKinds{kByDst} && kinds != LoopKinds{kBySrc})
-        continue;
-      Value table = ops[op]->getOperand(i);
-      Map map = readMap(ops[op], i);
-      if (kinds.list().front().isLevel(walkedDomain(ops[op]), map) || domainOf(table) <= Domain::EdgeType)
-        continue;
-      for (const Gather &gather : gathers)
-        if (gather.table == table && gather.map == map && groups[groupOf[gather.op]].kinds == groups[groupOf[op]].kinds)
-          merged |= tryMerge(groupOf[gather.op], groupOf[op]);
-      gathers.push_back({op, table, map});
+  constexpr unsigned kNumMaps = getMaxEnumValForMap() + 1;
+  std::vector<llvm::SmallVector<unsigned, 2>> readers(body.numTables() * kNumMaps);
+  for (unsigned group : order)
+    for (unsigned op : groups[group].ops)
+      for (const Body::Operand &operand : body[op].operands) {
+        if (operand.source != Body::kNone) {
+          if (contains(group, operand.source))
+            continue;
+          add(groupsOf[operand.source].front(), group);
+        }
+        // Weights are small; sharing them saves nothing.
+        if (operand.type.getDomain() <= Domain::EdgeType)
+          continue;
+        auto &list = readers[operand.table * kNumMaps + static_cast<unsigned>(operand.map)];
+        if (!llvm::is_contained(list, group)) {
+          // Of many readers, those next to each other.
+          constexpr size_t kMany = 6;
+          for (unsigned other : llvm::ArrayRef(list).take_back(kMany))
+            add(other, group);
+          list.push_back(group);
+        }
+      }
+  return pairs;
+}
+
+/// Merges pairs, those that save most first, until no pair saves anything.
+bool Merger::mergeAll() {
+  std::priority_queue<Pair> queue;
+  bool hasMerged = false;
+  auto consider = [&](unsigned a, unsigned b) {
+    unsigned versions = groups[a].version + groups[b].version;
+    if (declined.contains({a, b, versions}))
+      return;
+    if (auto saved = saving(a, b))
+      queue.push({*saved, a, b, versions});
+    else
+      declined.insert({a, b, versions});
+  };
+  for (auto [a, b] : findPairs())
+    consider(a, b);
+  std::vector<unsigned> mergedInto(groups.size());
+  for (unsigned i = 0; i < groups.size(); ++i)
+    mergedInto[i] = i;
+  auto find = [&](unsigned group) {
+    while (mergedInto[group] != group)
+      group = mergedInto[group] = mergedInto[mergedInto[group]];
+    return group;
+  };
+  while (!queue.empty()) {
+    Pair pair = queue.top();
+    queue.pop();
+    auto [a, b] = std::minmax({find(pair.first), find(pair.second)});
+    if (a == b)
+      continue;
+    if (a != pair.first || b != pair.second || pair.versions != groups[a].version + groups[b].version) {
+      consider(a, b);
+      continue;
     }
-  return merged;
+    auto onMerged = [&](unsigned into, unsigned gone) {
+      mergedInto[gone] = into;
+      hasMerged = true;
+    };
+    if (merge(a, b))
+      onMerged(a, b);
+    else
+      mergeWithDetour(a, b, onMerged);
+  }
+  return hasMerged;
+}
+
+//===- Computing again -------------------------------------------------------------------------------------------===//
+
+void Merger::setOps(unsigned group, OpList ops) {
+  Open &open = groups[group];
+  for (unsigned op : open.ops)
+    if (!llvm::is_contained(ops, op))
+      llvm::erase(groupsOf[op], group);
+  for (unsigned op : ops)
+    if (!contains(group, op))
+      groupsOf[op].push_back(group);
+  open.ops = std::move(ops);
+  open.numProducts = static_cast<unsigned>(llvm::count_if(open.ops, [&](unsigned op) { return body[op].isProduct; }));
+  if (!open.ops.empty())
+    open.kinds = kindsOf(open.ops, /*hasProduct=*/true);
+  assert((open.ops.empty() || !open.kinds.empty()) && "no loop holds these ops");
+  ++open.version;
+  open.seconds.reset();
+}
+
+/// The ops of a group from which `value` is computed in it, itself included, and the groups whose tables they read.
+void Merger::findCone(unsigned value, unsigned group, std::set<unsigned> &cone, std::set<unsigned> &sources) const {
+  llvm::SmallVector<unsigned> open = {value};
+  while (!open.empty()) {
+    unsigned op = open.pop_back_val();
+    if (!cone.insert(op).second)
+      continue;
+    for (const Body::Operand &operand : body[op].operands)
+      if (operand.source != Body::kNone) {
+        if (contains(group, operand.source))
+          open.push_back(operand.source);
+        else
+          sources.insert(operand.source);
+      }
+  }
+}
+
+/// The ops of `group` with `value`, and with the row-wise ops that it depends on unless they are stored anyway.
+Merger::OpList Merger::withCopy(unsigned group, unsigned value) {
+  OpList ops = groups[group].ops;
+  llvm::SmallVector<unsigned> more = {value};
+  while (!more.empty()) {
+    unsigned added = more.pop_back_val();
+    if (llvm::is_contained(ops, added))
+      continue;
+    ops.insert(llvm::lower_bound(ops, added), added);
+    for (const Body::Operand &operand : body[added].operands) {
+      if (operand.source == Body::kNone)
+        continue;
+      const Body::Op &source = body[operand.source];
+      if (source.isCheap && source.domain == body[value].domain && operand.map == Map::Self &&
+          source.phase > Phase::Weights && !isStored(operand.source))
+        more.push_back(operand.source);
+    }
+  }
+  return ops;
+}
+
+/// What remains of a group without what is computed in it for nobody.
+Merger::OpList Merger::withoutUnread(unsigned group) const {
+  OpList rest = groups[group].ops;
+  for (unsigned op : llvm::reverse(groups[group].ops)) {
+    bool isRead = llvm::any_of(body[op].readers, [&](unsigned reader) { return llvm::is_contained(rest, reader); });
+    if (!isRead && !(isHome(op, group) && isStored(op)))
+      llvm::erase(rest, op);
+  }
+  return rest;
+}
+
+bool Merger::fitsGpu(unsigned group) {
+  if (!isGpu || groups[group].ops.empty())
+    return true;
+  GroupCost cost = priceOf(group);
+  return cost.numSweeps <= 1 && (!cost.kind.isTraversal() || cost.registers <= kMaxRegisters);
+}
+
+/// Computes an op again in every group that reads it, and keeps that if it saves time.
+bool Merger::rebuild(unsigned value) {
+  const Body::Op &op = body[value];
+  if (!op.isCheap || op.isReturned || op.phase <= Phase::Weights || groupsOf[value].empty())
+    return false;
+  std::set<unsigned> readers = readersOf(value);
+  if (readers.empty())
+    return false;
+  const unsigned home = groupsOf[value].front();
+  // What changes: the groups that read the value, its own, and those that store what it is computed from.
+  std::set<unsigned> cone, sources;
+  findCone(value, home, cone, sources);
+  std::set<unsigned> touched(readers.begin(), readers.end()), tables = cone;
+  tables.insert(sources.begin(), sources.end());
+  touched.insert(home);
+  for (unsigned source : sources)
+    touched.insert(groupsOf[source].front());
+  llvm::SmallVector<std::pair<unsigned, OpList>> next;
+  for (unsigned group : readers) {
+    OpList ops = withCopy(group, value);
+    if (kindsOf(ops, groups[group].numProducts > 0).empty())
+      return false;
+    for (unsigned added : ops)
+      if (!contains(group, added))
+        for (const Body::Operand &operand : body[added].operands)
+          // Where it is not stored yet, it has to come from a group that runs before.
+          if (operand.source != Body::kNone && !llvm::is_contained(ops, operand.source) &&
+              placeOf[groupsOf[operand.source].front()] > placeOf[group])
+            return false;
+    next.push_back({group, std::move(ops)});
+  }
+  auto priceNow = [&] {
+    double seconds = 0;
+    for (unsigned group : touched)
+      seconds += secondsOf(group);
+    for (unsigned table : tables)
+      if (isKept(table))
+        seconds += keptPrice * body[table].tableBytes;
+    return seconds;
+  };
+  for (unsigned group : touched)
+    groups[group].seconds.reset();
+  double before = priceNow();
+  llvm::SmallVector<std::pair<unsigned, Open>> old;  // to be restored
+  llvm::SmallVector<std::pair<unsigned, llvm::SmallVector<unsigned, 1>>> oldGroups;
+  for (unsigned group : touched) {
+    old.push_back({group, groups[group]});
+    for (unsigned member : groups[group].ops)
+      oldGroups.push_back({member, groupsOf[member]});
+  }
+  for (unsigned member : cone)
+    oldGroups.push_back({member, groupsOf[member]});
+  for (auto &[group, ops] : next)
+    setOps(group, std::move(ops));
+  setOps(home, withoutUnread(home));
+  for (unsigned group : touched)
+    groups[group].seconds.reset();
+  double after = priceNow();
+  if (after < before && llvm::all_of(readers, [&](unsigned group) { return fitsGpu(group); })) {
+    remark(value, "computed again where it is read: " + formatTime(after) + " instead of " + formatTime(before));
+    return true;
+  }
+  remark(value, "stored: " + formatTime(before) + ", and " + formatTime(after) + " if it were computed again");
+  for (auto &[group, open] : old)
+    groups[group] = std::move(open);
+  for (auto &[member, in] : oldGroups)
+    groupsOf[member] = std::move(in);
+  return false;
 }
 
 void Merger::run() {
-  mergeRebuilt();
+  if (!options.fuse)
+    return;
+  spreadWhereRead();
   // What stood between two groups may itself have been merged into one of them.
-  while (mergeWithProducers() || mergeReaders())
+  while (mergeAll())
     ;
+  if (!options.rebuild)
+    return;
+  bool hasRebuilt = false;
+  // Late values first: the values that they depend on are looked at after them.
+  for (unsigned op = body.size(); op-- > 0;)
+    hasRebuilt |= rebuild(op);
+  if (hasRebuilt)
+    while (mergeAll())
+      ;
 }
 
-std::vector<Group> Merger::take(llvm::DenseMap<Operation *, unsigned> &placeOf) {
-  std::vector<unsigned> waitsFor(ops.size());  // of each group: how many groups it reads that are not listed yet
-  std::vector<std::set<unsigned>> readersOf(ops.size());
-  for (unsigned op = 0; op < ops.size(); ++op)
+//===- Kinds and orders ------------------------------------------------------------------------------------------===//
+
+/// Chooses the kind of each loop and the order of each table between loops, so that all together take the least time. A
+/// table that is written or read in another order than its own is permuted, which costs a gather of every row.
+class OrderChooser {
+public:
+  OrderChooser(std::vector<Group> &groups, std::vector<LoopKinds> kinds, LoopPricer &pricer)
+      : groups(groups), pricer(pricer), body(pricer.body), writer(body.size(), Body::kNone), readers(body.size()) {
+    for (auto [i, group] : llvm::enumerate(groups))
+      for (unsigned op : group.writes)
+        writer[op] = static_cast<unsigned>(i);
+    for (auto [i, group] : llvm::enumerate(groups)) {
+      for (unsigned op : group.ops)
+        for (const Body::Operand &operand : body[op].operands)
+          if (operand.source != Body::kNone && !llvm::is_contained(group.ops, operand.source) &&
+              !llvm::is_contained(readers[operand.source], i))
+            readers[operand.source].push_back(static_cast<unsigned>(i));
+      costs.push_back({});
+      for (LoopKind kind : kinds[i].list()) {
+        costs.back().push_back(
+            pricer.price(group.ops, kind, [&](unsigned op) { return llvm::is_contained(group.writes, op); }));
+        const GroupCost &cost = costs.back().back();
+        bool isCut = pricer.machine.isGpu() && cost.numSweeps > 1 && costs.back().size() > 1;
+        if (isCut)
+          costs.back().pop_back();
+      }
+      take(static_cast<unsigned>(i), *llvm::min_element(costs.back(), [](const GroupCost &a, const GroupCost &b) {
+             return a.seconds < b.seconds;
+           }));
+    }
+  }
+
+  void run() {
+    constexpr unsigned kRounds = 2;
+    for (unsigned round = 0; round < kRounds; ++round)
+      for (unsigned i = 0; i < groups.size(); ++i)
+        if (costs[i].size() > 1)
+          choose(i);
+    for (Group &group : groups)
+      for (unsigned op : group.writes)
+        group.orders.push_back(bestOrder(op).first);
+    for (unsigned i = 0; i < groups.size(); ++i)
+      addPermutations(groups[i]);
+  }
+
+private:
+  void take(unsigned group, const GroupCost &cost) {
+    groups[group].cost = cost;
+    groups[group].kind = cost.kind;
+    groups[group].domain = cost.domain;
+  }
+
+  /// The order in which a group reads a table row after row; nothing where it gathers.
+  std::optional<Order> readOrder(const Group &group, unsigned table) const {
+    for (const TableCost &read : group.cost.reads)
+      if (read.table == body[table].op->getResult(0) && !read.isGathered)
+        return walkOrder(group.kind.loop, body[table].domain);
+    return std::nullopt;
+  }
+
+  /// The order in which a table is best stored, and the time that its permutations take then.
+  std::pair<Order, double> bestOrder(unsigned op) const {
+    Order own = walkOrder(groups[writer[op]].kind.loop, body[op].domain);
+    if (own == Order::None)
+      return {own, 0.0};
+    llvm::SmallVector<Order, 4> wanted = {own};
     for (unsigned reader : readers[op])
-      if (groupOf[reader] != groupOf[op] && readersOf[groupOf[op]].insert(groupOf[reader]).second)
-        ++waitsFor[groupOf[reader]];
+      if (auto order = readOrder(groups[reader], op))
+        wanted.push_back(*order);
+    std::pair<Order, double> best = {own, std::numeric_limits<double>::infinity()};
+    for (Order order : wanted) {
+      double seconds = permutingSeconds(body, op, pricer.machine) *
+                       static_cast<double>(llvm::count_if(wanted, [&](Order other) { return other != order; }));
+      if (seconds < best.second)
+        best = {order, seconds};
+    }
+    return best;
+  }
+
+  void choose(unsigned index) {
+    Group &group = groups[index];
+    llvm::SmallSetVector<unsigned, 8> tables;
+    for (unsigned op : group.writes)
+      tables.insert(op);
+    for (unsigned op : group.ops)
+      for (const Body::Operand &operand : body[op].operands)
+        if (operand.source != Body::kNone && writer[operand.source] != Body::kNone && writer[operand.source] != index)
+          tables.insert(operand.source);
+    const GroupCost *best = nullptr;
+    double least = 0;
+    for (const GroupCost &cost : costs[index]) {
+      take(index, cost);
+      double seconds = cost.seconds;
+      for (unsigned table : tables)
+        seconds += bestOrder(table).second;
+      if (!best || seconds < least) {
+        best = &cost;
+        least = seconds;
+      }
+    }
+    take(index, *best);
+  }
+
+  /// Adds what is permuted to a group's cost.
+  void addPermutations(Group &group) {
+    auto permute = [&](TableCost &table) {
+      TableCost permuted = permutedCost(mlir::cast<RowsType>(table.table.getType()), body.rows, pricer.machine);
+      group.cost.bytes += permuted.bytes - table.bytes;
+      group.cost.memorySeconds += std::max(permuted.seconds - table.seconds, 0.0);
+      table.isPermuted = true;
+      table.bytes = permuted.bytes;
+      table.seconds = std::max(permuted.seconds, table.seconds);
+    };
+    for (TableCost &read : group.cost.reads) {
+      auto source = body.find(read.table);
+      if (!source || read.isGathered || writer[*source] == Body::kNone)
+        continue;
+      const Group &home = groups[writer[*source]];
+      size_t place = static_cast<size_t>(llvm::find(home.writes, *source) - home.writes.begin());
+      if (home.orders[place] != walkOrder(group.kind.loop, body[*source].domain))
+        permute(read);
+    }
+    for (auto [i, op] : llvm::enumerate(group.writes))
+      if (group.orders[i] != walkOrder(group.kind.loop, body[op].domain))
+        for (TableCost &write : group.cost.writes)
+          if (write.table == body[op].op->getResult(0))
+            permute(write);
+    group.cost.finish(pricer.machine);
+  }
+
+  std::vector<Group> &groups;
+  LoopPricer &pricer;
+  const Body &body;
+  std::vector<unsigned> writer;                         // the group that stores each op's result
+  std::vector<llvm::SmallVector<unsigned, 2>> readers;  // the groups that read its table
+  std::vector<llvm::SmallVector<GroupCost, 3>> costs;   // of each group, by kind
+};
+
+//===- The list --------------------------------------------------------------------------------------------------===//
+
+std::vector<Group> Merger::take() {
+  // By group: how many groups it waits for, who reads it, and the tables that it reads and writes.
+  std::vector<unsigned> waitsFor(body.size());
+  std::vector<std::set<unsigned>> readersOf(body.size());
+  std::vector<llvm::SmallSetVector<unsigned, 8>> read(body.size());
+  std::vector<double> written(body.size());
+  std::vector<unsigned> waiting(body.size());  // of each op: how many groups still have to read it
+  for (unsigned group : order)
+    for (unsigned op : groups[group].ops)
+      for (const Body::Operand &operand : body[op].operands) {
+        if (operand.source == Body::kNone || contains(group, operand.source))
+          continue;
+        unsigned source = groupsOf[operand.source].front();
+        if (readersOf[source].insert(group).second)
+          ++waitsFor[group];
+        if (read[group].insert(operand.source))
+          ++waiting[operand.source];
+      }
+  for (unsigned op = 0; op < body.size(); ++op) {
+    waiting[op] += body[op].isReturned;  // what is returned stays to the end
+    if (waiting[op] > 0)
+      written[groupsOf[op].front()] += body[op].tableBytes;
+  }
   llvm::SmallVector<unsigned> ready;
   for (unsigned group = 0; group < groups.size(); ++group)
     if (!groups[group].ops.empty() && waitsFor[group] == 0)
       ready.push_back(group);
-  // What each group writes for others, and the tables of others that it reads.
-  std::vector<double> bytes(ops.size()), written(ops.size());
-  std::vector<llvm::SmallSetVector<unsigned, 8>> read(ops.size());
-  std::vector<unsigned> waiting(ops.size());  // of each op: how many groups still have to read it
-  for (unsigned op = 0; op < ops.size(); ++op) {
-    bytes[op] = tableBytes(mlir::cast<RowsType>(ops[op]->getResult(0).getType()), rows);
-    for (unsigned reader : readers[op])
-      if (groupOf[reader] != groupOf[op] && read[groupOf[reader]].insert(op))
-        ++waiting[op];
-    // What is returned stays to the end.
-    if (llvm::any_of(ops[op]->getUsers(), [&](Operation *user) { return !numberOf.contains(user); }))
-      ++waiting[op];
-    if (waiting[op] > 0)
-      written[groupOf[op]] += bytes[op];
-  }
   // How many more bytes are live after a group than before it: what it writes, less what no group reads after it.
   auto growth = [&](unsigned group) {
     double more = written[group];
     for (unsigned source : read[group])
       if (waiting[source] == 1)
-        more -= bytes[source];
+        more -= body[source].tableBytes;
     return more;
   };
   std::vector<Group> list;
+  std::vector<LoopKinds> kinds;
   while (!ready.empty()) {
     // The earliest phase first, then the smallest memory, then program order.
-    auto place = [&](unsigned group) { return std::tuple(phases[group], growth(group), group); };
+    auto place = [&](unsigned group) { return std::tuple(groups[group].phase, growth(group), group); };
     auto *next = llvm::min_element(ready, [&](unsigned a, unsigned b) { return place(a) < place(b); });
     unsigned number = *next;
     ready.erase(next);
     for (unsigned source : read[number])
       --waiting[source];
+    const Open &open = groups[number];
     Group group;
-    group.phase = phases[number];
-    group.kinds = groups[number].kinds;
-    if (!groups[number].hasProduct)
-      group.kinds = group.kinds.without(LoopKinds::all(Loop::Gemm));
-    for (unsigned op : groups[number].ops) {
-      placeOf[ops[op]] = static_cast<unsigned>(list.size());
-      group.ops.push_back(ops[op]);
-      group.domain = std::max(group.domain, walkedDomain(ops[op]));  // domains are listed from coarse to fine
-    }
+    group.phase = open.phase;
+    group.ops.assign(open.ops.begin(), open.ops.end());
+    for (unsigned op : open.ops)
+      if (isHome(op, number) && isStored(op))
+        group.writes.push_back(op);
+    kinds.push_back(open.numProducts > 0 ? open.kinds : withoutProducts(open.kinds));
     list.push_back(std::move(group));
     for (unsigned reader : readersOf[number])
       if (--waitsFor[reader] == 0)
         ready.push_back(reader);
   }
-  assert(placeOf.size() == ops.size() && "groups wait for each other");
+  assert(llvm::count_if(groups, [](const Open &open) { return !open.ops.empty(); }) ==
+             static_cast<ptrdiff_t>(list.size()) &&
+         "groups wait for each other");
+  OrderChooser(list, std::move(kinds), pricer).run();
   return list;
 }
 
 }  // namespace
 
-Groups::Groups(mlir::func::FuncOp function) {
-  Merger merger(function);
+Groups::Groups(mlir::func::FuncOp function, const GroupOptions &options)
+    : body(std::make_unique<Body>(function)), machine(function), writers(body->size(), Body::kNone) {
+  Merger merger(*body, machine, options);
   merger.run();
-  groups = merger.take(groupOf);
-#ifndef NDEBUG
-  for (const auto &[op, place] : groupOf)
-    for (Value operand : op->getOperands())
-      assert(of(operand).value_or(0) <= place && "a group runs before one that it reads");
-#endif
+  groups = merger.take();
+  for (auto [i, group] : llvm::enumerate(groups))
+    for (unsigned op : group.writes)
+      writers[op] = static_cast<unsigned>(i);
 }
 
-std::optional<unsigned> Groups::of(Operation *op) const {
-  auto found = groupOf.find(op);
-  return found == groupOf.end() ? std::nullopt : std::optional(found->second);
+Sweeps Groups::sweepsOf(const Group &group) const {
+  return Sweeps(
+      *body, group.ops, group.kind.loop, group.domain,
+      [&](unsigned op) { return llvm::is_contained(group.writes, op); }, machine, group.cost.isOnline);
 }
 
-bool Groups::escapes(Value value) const {
-  auto group = of(value);
-  return group && llvm::any_of(value.getUsers(), [&](Operation *user) { return of(user) != group; });
+std::optional<unsigned> Groups::writerOf(unsigned op) const {
+  return writers[op] == Body::kNone ? std::nullopt : std::optional(writers[op]);
 }
 
 }  // namespace hector::flow

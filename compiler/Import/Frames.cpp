@@ -360,6 +360,15 @@ Item Importer::readTable(const Element &element, const std::string &name, Place 
   return Rows{rows->table, element.frame, *map};
 }
 
+/// Has the op that computes rows remember the name that the model gives them, if it has none yet. Loops and kernels are
+/// named after it.
+static void nameRows(const Item &item, const std::string &name) {
+  const Rows *rows = tryGet<Rows>(item);
+  mlir::Operation *op = rows ? rows->table.getDefiningOp() : nullptr;
+  if (op && flow::tableName(op->getLoc()).empty())
+    op->setLoc(mlir::NameLoc::get(mlir::StringAttr::get(op->getContext(), name), op->getLoc()));
+}
+
 bool Importer::writeTable(const Element &element, const std::string &name, Item value, Place place) {
   Element own = normalise(element);
   std::string who = shown(element.domain, name);
@@ -411,6 +420,7 @@ bool Importer::writeTable(const Element &element, const std::string &name, Item 
   if (const Rows *rows = tryGet<Rows>(value)) {
     auto map = mapFromHere(rows->frame, rows->map, place);
     slot.item = map ? Item(Rows{rows->table, kNoFrame, *map}) : Item(Poison{});
+    nameRows(slot.item, name);
   } else if (tryGet<Number>(value) || tryGet<Truth>(value) || isPoison(value)) {
     slot.item = std::move(value);
   } else {
@@ -541,6 +551,7 @@ bool Importer::accumulateTable(const Element &element, const std::string &name, 
     return false;
   }
   slot.item = grow(slot, element.domain, kind, negate, std::move(value), *via, place);
+  nameRows(slot.item, name);
   slot.place = place;
   slot.growsUntil = grows;
   slot.growsBy = kind;
@@ -594,6 +605,7 @@ void Importer::bindLocal(const std::string &name, Item value, Place place) {
     }
   }
   Slot fresh;
+  nameRows(value, name);
   fresh.item = std::move(value);
   fresh.place = place;
   fresh.boundIn = current;

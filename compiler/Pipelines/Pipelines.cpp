@@ -39,8 +39,11 @@ const NamedPass kPasses[] = {
        options.skip = mode.skipped;
        manager.addPass(flow::createAggregateFirstPass(options));
      }},
-    // Last: it repeats ops, which simplify would merge again, and looks at the groups that the other passes leave.
-    {"recompute", [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createRecomputePass()); }},
+    // Looks for sums of the forward phase in the sums of the gradients.
+    {"reuse-sums", [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createReuseSumsPass()); }},
+    // When groups are formed: several ops are one loop, and values are computed again where they are read.
+    {"fuse", nullptr},
+    {"recompute", nullptr},
     // Undoes reads through maps, to test the other passes.
     {"spread-reads",
      [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createSpreadReadsPass()); }},
@@ -52,7 +55,7 @@ const std::pair<StringRef, StringRef> kLists[] = {
     {"R", "simplify,linear-reorder,simplify"},
 };
 
-/// A plan as it is written down: what runs before the gradients are derived, then on the whole, then at the end.
+/// A plan as it is written down: what runs before the gradients are derived, then on the whole.
 struct NamedPlan {
   StringRef name;
   std::string before;
@@ -68,8 +71,9 @@ struct NamedPlan {
 /// gradients. So whole plans are compared, with their gradients. The last are C, R and both, which are
 /// best if rows are so narrow that what other plans add costs more than what they save.
 const std::string kStart = "simplify,stabilise-softmax,simplify";
-const std::string kGradients = "simplify,compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify";
-const std::string kEnd = "recompute";
+// The sums of the forward phase are as the gradients need them before anything moves.
+const std::string kReuse = "simplify,reuse-sums,simplify";
+const std::string kGradients = kReuse + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify";
 const NamedPlan kPlans[] = {
     {"compact", kStart + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify", kGradients},
     {"weights first", kStart + ",linear-reorder,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
@@ -79,12 +83,14 @@ const NamedPlan kPlans[] = {
      kStart + ",linear-reorder,aggregate-first,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
      /*eager=*/true},
     {"sums first without compaction", kStart + ",aggregate-first,linear-reorder,simplify",
-     "simplify,linear-reorder,aggregate-first,simplify"},
+     kReuse + ",linear-reorder,aggregate-first,simplify"},
     {"as written", kStart, "simplify"},
     {"compaction alone", kStart + ",compact-rows,simplify", "simplify,compact-rows,simplify"},
     {"reordering alone", kStart + ",linear-reorder,simplify", "simplify,linear-reorder,simplify"},
     {"compaction and reordering", kStart + ",compact-rows,simplify,linear-reorder,simplify",
      "simplify,compact-rows,simplify,linear-reorder,simplify"},
+    {"compaction and reordering with reuse", kStart + ",compact-rows,simplify,linear-reorder,simplify",
+     kReuse + ",compact-rows,simplify,linear-reorder,simplify"},
 };
 constexpr StringRef kButForSum = " but for sum ";
 
@@ -164,7 +170,7 @@ void addSteps(std::vector<Step> &steps, StringRef text, const Mode &mode, llvm::
   if (text.empty())
     return;
   for (const NamedPass *pass : readList(text).passes) {
-    if (llvm::is_contained(off, pass))
+    if (!pass->add || llvm::is_contained(off, pass))
       continue;
     // Only those that look at the mode have one, so that the others are the same step in every plan.
     Step step = {pass, {}};
@@ -176,16 +182,15 @@ void addSteps(std::vector<Step> &steps, StringRef text, const Mode &mode, llvm::
   }
 }
 
-Plan makePlan(StringRef name, StringRef before, StringRef after, StringRef end, const Mode &mode, bool differentiate,
+Plan makePlan(StringRef name, StringRef before, StringRef after, const Mode &mode, bool differentiate,
               llvm::ArrayRef<const NamedPass *> off) {
-  Plan plan{name.str(), {}, {}, 0};
-  addSteps(plan.start, before, mode, off);
-  plan.numBefore = plan.start.size();
+  Plan plan{name.str(), {}, 0};
+  addSteps(plan.steps, before, mode, off);
+  plan.numBefore = plan.steps.size();
   if (differentiate) {
-    plan.start.push_back({});
-    addSteps(plan.start, after, Mode(), off);
+    plan.steps.push_back({});
+    addSteps(plan.steps, after, Mode(), off);
   }
-  addSteps(plan.end, end, Mode(), off);
   return plan;
 }
 
@@ -197,7 +202,7 @@ Plan makePlan(const NamedPlan &named, const std::vector<int64_t> &skipped, bool 
     name += (i == 0 ? kButForSum.str() : " and ") + std::to_string(sum + 1);
   for (const NamedPass *pass : off)
     name += ",-" + pass->name.str();
-  return makePlan(name, named.before, named.after, kEnd, Mode{named.eager, skipped}, differentiate, off);
+  return makePlan(name, named.before, named.after, Mode{named.eager, skipped}, differentiate, off);
 }
 
 const NamedPlan *findPlan(StringRef name) {
@@ -222,12 +227,21 @@ std::vector<int64_t> readSums(const NamedPlan &plan, StringRef numbers, std::opt
   return sums;
 }
 
+/// How groups are formed where passes are switched off.
+flow::GroupOptions groupsBut(llvm::ArrayRef<const NamedPass *> off) {
+  auto isOn = [&](StringRef name) {
+    return llvm::none_of(off, [&](const NamedPass *pass) { return pass->name == name; });
+  };
+  flow::GroupOptions groups;
+  groups.fuse = isOn("fuse");
+  groups.rebuild = isOn("recompute");
+  return groups;
+}
+
 /// Runs a plan on the module itself.
 PipelineResult runPlan(mlir::ModuleOp module, const Plan &plan, const PipelineOptions &options) {
   Runner runner(module.getContext(), options, /*verifies=*/true);
-  std::vector<Step> steps = plan.start;
-  steps.insert(steps.end(), plan.end.begin(), plan.end.end());
-  for (const Step &step : steps) {
+  for (const Step &step : plan.steps) {
     if (!step.mode.skipped.empty())
       for (auto function : module.getOps<mlir::func::FuncOp>()) {
         if (function.isExternal())
@@ -274,6 +288,11 @@ PipelineResult runPipeline(mlir::ModuleOp module, const std::string &text, const
     PassList off = readLeftOut(head, text);
     if (off.wrong)
       return {.wrong = off.wrong};
+    flow::GroupOptions groups = groupsBut(off.passes);
+    auto withGroups = [&](PipelineResult result) {
+      result.groups = groups;
+      return result;
+    };
     if (head == "default") {
       std::vector<Plan> plans;
       for (const NamedPlan &plan : kPlans)
@@ -288,7 +307,7 @@ PipelineResult runPipeline(mlir::ModuleOp module, const std::string &text, const
         skipped.push_back(sum);
         return makePlan(*named, skipped, options.differentiate, off.passes);
       };
-      return {.wrong = {}, .hasFailed = !Search(module, options).run(plans, leaveOut)};
+      return withGroups({.wrong = {}, .hasFailed = !Search(module, options, groups).run(plans, leaveOut)});
     }
     std::optional<std::string> wrong;
     std::vector<int64_t> skipped;
@@ -296,13 +315,18 @@ PipelineResult runPipeline(mlir::ModuleOp module, const std::string &text, const
       skipped = readSums(*named, numbers, wrong);
     if (wrong)
       return {.wrong = wrong};
-    return runPlan(module, makePlan(*named, skipped, options.differentiate, off.passes), options);
+    return withGroups(runPlan(module, makePlan(*named, skipped, options.differentiate, off.passes), options));
   }
-  if (text == "none")
-    return runPlan(module, makePlan(text, "", "", "", Mode(), options.differentiate, {}), options);
-  if (PassList list = readList(text); list.wrong)
+  PassList list;
+  if (text != "none")
+    list = readList(text);
+  if (list.wrong)
     return {.wrong = list.wrong};
-  return runPlan(module, makePlan(text, text, text, "", Mode(), options.differentiate, {}), options);
+  StringRef names = text == "none" ? StringRef() : StringRef(text);
+  PipelineResult result = runPlan(module, makePlan(text, names, names, Mode(), options.differentiate, {}), options);
+  // Groups are formed in any case; values are computed again only where the list says so.
+  result.groups.rebuild = llvm::any_of(list.passes, [](const NamedPass *pass) { return pass->name == "recompute"; });
+  return result;
 }
 
 }  // namespace hector

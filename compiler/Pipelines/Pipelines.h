@@ -1,6 +1,8 @@
 /// Named pipelines: what `--passes` means.
 #pragma once
 
+#include "compiler/Analysis/Groups.h"
+
 #include <mlir/IR/BuiltinOps.h>
 
 #include <functional>
@@ -22,7 +24,8 @@ struct PlanCost {
   double operations = 0;
   double bytes = 0;
   double peakBytes = 0;
-  double price = 0;  // the number by which plans are compared, in bytes
+  double seconds = 0;
+  double price = 0;  // the number by which plans are compared, in seconds
   bool isTaken = false;
 };
 
@@ -34,8 +37,9 @@ struct PipelineOptions {
 };
 
 struct PipelineResult {
-  std::optional<std::string> wrong;  // what is wrong with the list of passes
-  bool hasFailed = false;            // a pass failed, and has said why
+  std::optional<std::string> wrong = {};  // what is wrong with the list of passes
+  bool hasFailed = false;                 // a pass failed, and has said why
+  flow::GroupOptions groups = {};         // how groups are to be formed
 };
 
 /// Runs the passes of `text` on `module`:
@@ -43,7 +47,9 @@ struct PipelineResult {
 ///   default          the plan with the lowest price for this function and its `flow.graph`
 ///   PLAN             one of those plans, whatever its price
 ///   PLAN but for sum 2 and 5     the same, but leaves those sums where they are
-///   default,-NAME    the same without a pass; also after a plan
+///   default,-NAME    the same without a pass; also after a plan. Without `fuse`, every op is a loop of its own;
+///   without
+///                    `recompute`, no value is computed twice
 ///   C, R, C,R        the paper's compaction and reordering
 ///   NAME,NAME        the named passes in their order
 /// With `differentiate`, gradients of all inputs are derived after them, and the same passes run again on the whole.

@@ -21,6 +21,7 @@ struct Mode {
 
 struct NamedPass {
   llvm::StringRef name;
+  /// Null where it is no pass on ops, but a choice of how groups are formed of them.
   void (*add)(mlir::OpPassManager &manager, const Mode &mode);
 };
 
@@ -35,9 +36,8 @@ struct Step {
 /// A way to run passes. `--passes` takes its name and runs the same.
 struct Plan {
   std::string name;
-  std::vector<Step> start;
-  std::vector<Step> end;  // worth the time only where a plan is among the best without them
-  size_t numBefore = 0;   // steps of the start before gradients are derived
+  std::vector<Step> steps;
+  size_t numBefore = 0;  // steps before gradients are derived
 };
 
 }  // namespace hector

@@ -41,7 +41,7 @@ bool isSumsFirst(const Step &step) {
 /// How many steps a plan has until it moves sums for the first time before the gradients; nothing where it never does.
 std::optional<size_t> stepsBeforeSums(const Plan &plan) {
   for (size_t i = 0; i < plan.numBefore; ++i)
-    if (isSumsFirst(plan.start[i]))
+    if (isSumsFirst(plan.steps[i]))
       return i;
   return std::nullopt;
 }
@@ -91,14 +91,10 @@ Search::Trial Search::copyOf(const Trial &trial) {
 
 /// Whether no plan has come to such a function before with the same steps ahead.
 bool Search::isNew(llvm::hash_code key, const Plan &plan, size_t depth) {
-  auto add = [&](llvm::ArrayRef<Step> steps) {
-    for (const Step &step : steps)
-      key = llvm::hash_combine(key, step.pass, step.mode.eager,
-                               llvm::hash_combine_range(step.mode.skipped.begin(), step.mode.skipped.end()));
-  };
-  add(llvm::ArrayRef(plan.start).drop_front(depth));
-  key = llvm::hash_combine(key, plan.start.size() - depth);
-  add(plan.end);
+  for (const Step &step : llvm::ArrayRef(plan.steps).drop_front(depth))
+    key = llvm::hash_combine(key, step.pass, step.mode.eager,
+                             llvm::hash_combine_range(step.mode.skipped.begin(), step.mode.skipped.end()));
+  key = llvm::hash_combine(key, plan.steps.size() - depth);
   return seen.insert(key & ~size_t{0} >> 1).second;
 }
 
@@ -108,25 +104,25 @@ void Search::follow(Trial trial, size_t depth, std::vector<const Plan *> plans) 
   llvm::erase_if(plans, [&](const Plan *plan) { return !isNew(function, *plan, depth); });
   for (const Plan *plan : plans)
     if (stepsBeforeSums(*plan) == depth) {
-      llvm::ArrayRef<Step> led = llvm::ArrayRef(plan->start).take_front(depth);
+      llvm::ArrayRef<Step> led = llvm::ArrayRef(plan->steps).take_front(depth);
       if (llvm::none_of(beforeSums, [&](const auto &entry) { return llvm::ArrayRef(entry.first) == led; }))
         beforeSums.emplace_back(led.vec(), copyOf(trial));
     }
   while (!plans.empty()) {
     const Plan *first = plans.front();
-    bool isDone = first->start.size() == depth;
+    bool isDone = first->steps.size() == depth;
     std::vector<const Plan *> same;
     llvm::erase_if(plans, [&](const Plan *plan) {
-      bool goesAlong = isDone ? plan == first : plan->start.size() > depth && plan->start[depth] == first->start[depth];
+      bool goesAlong = isDone ? plan == first : plan->steps.size() > depth && plan->steps[depth] == first->steps[depth];
       if (goesAlong)
         same.push_back(plan);
       return goesAlong;
     });
     Trial next = plans.empty() ? std::move(trial) : copyOf(trial);
     if (isDone) {
-      flow::Cost cost = flow::estimate(functionOf(*next.copy));
+      flow::Cost cost = flow::estimate(functionOf(*next.copy), groupOptions);
       candidates.push_back({*first, std::move(next), std::move(cost)});
-    } else if (run(next, first->start[depth])) {
+    } else if (run(next, first->steps[depth])) {
       follow(std::move(next), depth + 1, std::move(same));
     } else {
       failure = std::move(next.said);
@@ -148,7 +144,7 @@ void Search::tryWithoutSums(llvm::function_ref<Plan(const Plan &, int64_t sum)> 
     if (!depth)
       return;
     auto start = llvm::find_if(beforeSums, [&](const auto &entry) {
-      return llvm::ArrayRef(entry.first) == llvm::ArrayRef(plan.start).take_front(*depth);
+      return llvm::ArrayRef(entry.first) == llvm::ArrayRef(plan.steps).take_front(*depth);
     });
     auto numSums = static_cast<int64_t>(flow::sumsOfProducts(functionOf(*start->second.copy).getBody().front()).size());
     if (numSums < 2 || sum >= numSums)
@@ -188,26 +184,12 @@ bool Search::run(llvm::ArrayRef<Plan> plans, llvm::function_ref<Plan(const Plan 
     return false;
   }
   tryWithoutSums(leaveOut);
-  // In a large function, what costs half as much again before its end hardly becomes the cheapest by it.
-  constexpr double kFar = 1.5;
-  constexpr size_t kLarge = 500;
-  double least = best().cost.price();
-  for (Candidate &candidate : candidates) {
-    size_t numOps = functionOf(*candidate.trial.copy).getBody().front().getOperations().size();
-    if ((numOps > kLarge && candidate.cost.price() > kFar * least) || candidate.plan.end.empty())
-      continue;
-    if (!llvm::all_of(candidate.plan.end, [&](const Step &step) { return run(candidate.trial, step); })) {
-      repeat(candidate.trial.said);
-      return false;
-    }
-    candidate.cost = flow::estimate(functionOf(*candidate.trial.copy));
-  }
   const Candidate *taken = &best();
   if (options.onWeighed) {
     std::vector<PlanCost> weighed;
     for (const Candidate &candidate : candidates)
       weighed.push_back({candidate.plan.name, candidate.cost.operations, candidate.cost.bytes, candidate.cost.peakBytes,
-                         candidate.cost.price(), &candidate == taken});
+                         candidate.cost.seconds, candidate.cost.price(), &candidate == taken});
     options.onWeighed(weighed);
   }
   repeat(taken->trial.said);

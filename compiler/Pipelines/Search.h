@@ -44,8 +44,9 @@ private:
 /// Tries plans on copies of a module.
 class Search {
 public:
-  Search(mlir::ModuleOp module, const PipelineOptions &options)
-      : module(module), options(options), runner(module.getContext(), options, /*verifies=*/false) {}
+  Search(mlir::ModuleOp module, const PipelineOptions &options, const flow::GroupOptions &groupOptions)
+      : module(module), options(options), groupOptions(groupOptions),
+        runner(module.getContext(), options, /*verifies=*/false) {}
 
   /// Has the module become what the best of the plans makes of it; false where all of them fail, or what the best makes
   /// does not verify. `leaveOut` gives a plan that moves one sum less, counted from 0.
@@ -62,7 +63,7 @@ private:
     mlir::OwningOpRef<mlir::ModuleOp> copy;
     std::vector<Said> said;
   };
-  /// A plan that has run but for its end.
+  /// A plan that has run.
   struct Candidate {
     Plan plan;
     Trial trial;
@@ -80,6 +81,7 @@ private:
 
   mlir::ModuleOp module;
   const PipelineOptions &options;
+  const flow::GroupOptions &groupOptions;
   Runner runner;
   std::vector<Candidate> candidates;
   std::vector<Said> failure;  // of the last plan that failed

@@ -329,6 +329,61 @@ template <class Id> Pairs findPairs(std::span<const Id> nodes, std::span<const i
           IdArray(std::move(relationPtr))};
 }
 
+IdArray gather(const IdArray &values, const IdArray &places) {
+  return values.visit([&]<class Id>(std::span<const Id> from) {
+    return places.visit([&](auto at) {
+      BigVector<Id> to(at.size());
+      parallelFor(places.size(), kGrain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          to[i] = from[at[i]];
+      });
+      return IdArray(std::move(to));
+    });
+  });
+}
+
+IdArray invert(const IdArray &permutation) {
+  return permutation.visit([&]<class Id>(std::span<const Id> places) {
+    BigVector<Id> inverse(places.size());
+    parallelFor(permutation.size(), kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        inverse[places[i]] = static_cast<Id>(i);
+    });
+    return IdArray(std::move(inverse));
+  });
+}
+
+PairIndex groupPairs(const Pairs &pairs, const EdgeIndex &edges, std::span<const int64_t> etypePtr) {
+  PairIndex index;
+  const int64_t numNodes = edges.ptr.size() - 1;
+  pairs.node.visit([&](auto nodes) {
+    EdgeIndex byNode = groupByNode(nodes, numNodes);
+    index.ptr = std::move(byNode.ptr);
+    index.pairs = std::move(byNode.edges);
+  });
+  index.relation = gather(pairs.relation, index.pairs);
+  index.places = invert(index.pairs);
+  index.edgePtr = edges.edges.visit([&]<class Id>(std::span<const Id> ids) {
+    BigVector<Id> edgePtr(static_cast<size_t>(pairs.count()) + 1);
+    edgePtr[pairs.count()] = static_cast<Id>(ids.size());
+    constexpr int64_t kNodes = int64_t{1} << 12;  // few, since some have many edges
+    parallelFor(numNodes, kNodes, [&](int64_t begin, int64_t end) {
+      for (int64_t node = begin; node < end; ++node) {
+        // A node's edges rise, so a pair ends where the edges of its relation do.
+        int64_t place = index.ptr[node], relationEnd = -1;
+        const int64_t last = edges.ptr[node + 1];
+        for (int64_t i = edges.ptr[node]; i < last; ++i)
+          if (ids[i] >= relationEnd) {
+            relationEnd = etypePtr[index.relation[place] + 1];
+            edgePtr[place++] = static_cast<Id>(i);
+          }
+      }
+    });
+    return IdArray(std::move(edgePtr));
+  });
+  return index;
+}
+
 template <class Id> IdArray degreeOrder(std::span<const Id> ptr) {
   const int64_t numNodes = ptr.empty() ? 0 : static_cast<int64_t>(ptr.size()) - 1;
   BigVector<Id> order(static_cast<size_t>(numNodes));

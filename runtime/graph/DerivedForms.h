@@ -25,6 +25,15 @@ template <class Id> EdgeIndex groupByNode(std::span<const Id> nodes, int64_t num
 /// The pairs at one end. `etypePtr` delimits the relations' edges.
 template <class Id> Pairs findPairs(std::span<const Id> nodes, std::span<const int64_t> etypePtr);
 
+/// Pairs by node. `edges` are grouped by the same end, `etypePtr` delimits the relations' edges.
+PairIndex groupPairs(const Pairs &pairs, const EdgeIndex &edges, std::span<const int64_t> etypePtr);
+
+/// values[places[i]] for each i.
+IdArray gather(const IdArray &values, const IdArray &places);
+
+/// The inverse of a permutation: what it has at i is where i goes.
+IdArray invert(const IdArray &permutation);
+
 /// Nodes by falling degree, equal ones by rising id; `ptr` is an `EdgeIndex`'s.
 template <class Id> IdArray degreeOrder(std::span<const Id> ptr);
 

@@ -121,21 +121,6 @@ IdArray orderByType(const IdArray &types, int64_t numRelations) {
   });
 }
 
-/// `ids[order[i]]` at place i. Both arrays have one width.
-IdArray gather(const IdArray &ids, const IdArray &order) {
-  constexpr int64_t kGrain = int64_t{1} << 18;
-  return ids.visit([&]<class Id>(std::span<const Id> from) {
-    BigVector<Id> to(from.size());
-    order.visit([&](auto places) {
-      parallelFor(ids.size(), kGrain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-          to[i] = from[places[i]];
-      });
-    });
-    return IdArray(std::move(to));
-  });
-}
-
 Result<std::vector<int64_t>> copyNodeTypes(const IdSource &ptr) {
   if (ptr.size() == 0)
     return Status::invalid("graph.ntype_ptr is empty; it holds a 0, then the end of each node type");
@@ -192,11 +177,20 @@ struct Graph::Data {
   Lazy<EdgeIndex> incoming;
   Lazy<Pairs> srcPairs;
   Lazy<Pairs> dstPairs;
+  Lazy<PairIndex> srcPairsByNode;
+  Lazy<PairIndex> dstPairsByNode;
   Lazy<IdArray> outDegreeOrder;
   Lazy<IdArray> inDegreeOrder;
   Lazy<IdArray> ntypeOfNode;
-  std::mutex tilesMutex;  // guards the map, not its entries
+  std::mutex mapsMutex;  // guards the maps, not their entries
   std::map<std::pair<TileRows, int64_t>, Lazy<Tiles>> tiles;
+  std::map<std::pair<EdgeOrder, EdgeOrder>, Lazy<IdArray>> permutations;
+  std::map<std::pair<EdgeColumn, EdgeOrder>, Lazy<IdArray>> columns;
+  /// The entry of one of the maps.
+  template <class Map> typename Map::mapped_type &entry(Map &map, const typename Map::key_type &key) {
+    std::lock_guard lock(mapsMutex);
+    return map[key];
+  }
 
   static Result<std::shared_ptr<Data>> build(const IdSource &src, const IdSource &dst, const IdSource &etype,
                                              const IdSource &ntypePtr, int64_t numRelations, IdWidth width);
@@ -446,6 +440,65 @@ const Pairs &Graph::dstPairs() const {
   return data->dstPairs.get([&] { return data->pairs(data->dst, etypePtr()); });
 }
 
+const PairIndex &Graph::srcPairsByNode() const {
+  return data->srcPairsByNode.get([&] { return groupPairs(srcPairs(), outgoing(), etypePtr()); });
+}
+
+const PairIndex &Graph::dstPairsByNode() const {
+  return data->dstPairsByNode.get([&] { return groupPairs(dstPairs(), incoming(), etypePtr()); });
+}
+
+const IdArray &Graph::edgePermutation(EdgeOrder from, EdgeOrder to) const {
+  static const IdArray kIdentity;
+  if (from == to)
+    return kIdentity;
+  if (from == EdgeOrder::Type && to == EdgeOrder::Destination)
+    return incoming().edges;
+  if (from == EdgeOrder::Type && to == EdgeOrder::Source)
+    return outgoing().edges;
+  if (from == EdgeOrder::File && to == EdgeOrder::Type)
+    return edgeNumbers();
+  // Edges that came sorted by type are in the same order in the file.
+  if (edgeNumbers().size() == 0 && (from == EdgeOrder::File || to == EdgeOrder::File))
+    return edgePermutation(from == EdgeOrder::File ? EdgeOrder::Type : from,
+                           to == EdgeOrder::File ? EdgeOrder::Type : to);
+  return data->entry(data->permutations, {from, to}).get([&] {
+    // The graph's own order is known from or to each of the others, which go through it.
+    if (from == EdgeOrder::Type || to == EdgeOrder::Type)
+      return invert(edgePermutation(to, from));
+    return gather(edgePermutation(from, EdgeOrder::Type), edgePermutation(EdgeOrder::Type, to));
+  });
+}
+
+const IdArray &Graph::edgeColumn(EdgeColumn column, EdgeOrder order) const {
+  const bool isOwn = order == EdgeOrder::Type || (order == EdgeOrder::File && edgeNumbers().size() == 0);
+  if (isOwn) {
+    switch (column) {
+    case EdgeColumn::Source:
+      return src();
+    case EdgeColumn::Destination:
+      return dst();
+    case EdgeColumn::Type:
+      return etype();
+    case EdgeColumn::SrcPair:
+      return srcPairs().ofEdge;
+    case EdgeColumn::DstPair:
+      return dstPairs().ofEdge;
+    case EdgeColumn::SrcPairByNode:
+      return data->entry(data->columns, {column, EdgeOrder::Type}).get([&] {
+        return gather(srcPairsByNode().places, srcPairs().ofEdge);
+      });
+    case EdgeColumn::DstPairByNode:
+      return data->entry(data->columns, {column, EdgeOrder::Type}).get([&] {
+        return gather(dstPairsByNode().places, dstPairs().ofEdge);
+      });
+    }
+  }
+  return data->entry(data->columns, {column, order}).get([&] {
+    return gather(edgeColumn(column, EdgeOrder::Type), edgePermutation(EdgeOrder::Type, order));
+  });
+}
+
 const IdArray &Graph::outDegreeOrder() const {
   return data->outDegreeOrder.get([&] { return outgoing().ptr.visit([](auto ptr) { return degreeOrder(ptr); }); });
 }
@@ -466,12 +519,7 @@ const IdArray &Graph::ntypeOfNode() const {
 
 const Tiles &Graph::tiles(TileRows rows, int64_t height) const {
   assert(height >= 1);
-  Lazy<Tiles> *tiles = nullptr;
-  {
-    std::lock_guard lock(data->tilesMutex);
-    tiles = &data->tiles[{rows, height}];
-  }
-  return tiles->get([&] {
+  return data->entry(data->tiles, {rows, height}).get([&] {
     auto cut = [&](auto ptr) { return cutTiles(ptr, height, data->limit); };
     switch (rows) {
     case TileRows::Edges:

@@ -76,6 +76,28 @@ struct Pairs {
   int64_t count() const { return node.size(); }
 };
 
+/// The orders in which a plan may keep a table of edges. Equal edges keep the order of their numbers in the file, so
+/// that each order is the same on every machine.
+///   File         by number, as inputs and results have them
+///   Type         by (type, number): the graph's own, in which edges have their ids
+///   Destination  by (destination, type, number): the edges of a node are contiguous, those of each of its pairs too
+///   Source       by (source, type, number)
+enum class EdgeOrder { File, Type, Destination, Source };
+
+/// What an edge leads to: a node, its type, or a pair by its id or by its place in `PairIndex`.
+enum class EdgeColumn { Source, Destination, Type, SrcPair, DstPair, SrcPairByNode, DstPairByNode };
+
+/// Pairs at one end in the order of (node, relation): those of node n are at the places ptr[n] .. ptr[n+1]-1. Their
+/// edges are contiguous where edges are ordered by that end: the pair at place k has the rows edgePtr[k] ..
+/// edgePtr[k+1]-1.
+struct PairIndex {
+  IdArray ptr;       // nodes + 1
+  IdArray pairs;     // one per place: the pair's id
+  IdArray relation;  // one per place
+  IdArray edgePtr;   // places + 1
+  IdArray places;    // one per pair: its place
+};
+
 /// Rows of one type cut into tiles, for products whose weight depends on the type: one launch covers all types. Tiles
 /// are ordered by type, then by row; only a type's last tile may have fewer rows than `height`.
 struct Tiles {
@@ -130,6 +152,14 @@ public:
   const EdgeIndex &incoming() const;  // CSC: edges by destination
   const Pairs &srcPairs() const;
   const Pairs &dstPairs() const;
+  const PairIndex &srcPairsByNode() const;
+  const PairIndex &dstPairsByNode() const;
+  /// Where the rows of a table are that is kept in another order: row i of `to` is row p[i] of `from`. Empty where both
+  /// are one, also if edges came sorted by type: then File is Type.
+  const IdArray &edgePermutation(EdgeOrder from, EdgeOrder to) const;
+  /// One entry per edge, in the given order: what a loop over edges in that order reads beside its rows. A loop by
+  /// destination gathers rows of sources through `edgeColumn(EdgeColumn::Source, EdgeOrder::Destination)`.
+  const IdArray &edgeColumn(EdgeColumn column, EdgeOrder order) const;
   const IdArray &outDegreeOrder() const;  // nodes by falling out-degree, equal ones by rising id
   const IdArray &inDegreeOrder() const;   // the same by in-degree
   const IdArray &ntypeOfNode() const;     // one per node

@@ -26,6 +26,8 @@ void touchGraph(const Graph &graph) {
     require(graph.outgoing().ptr[graph.numNodes()] == graph.numEdges());
     require(graph.incoming().ptr[graph.numNodes()] == graph.numEdges());
     require(graph.ntypeOfNode().size() == graph.numNodes());
+    require(graph.edgeColumn(EdgeColumn::Source, EdgeOrder::Destination).size() == graph.numEdges());
+    require(graph.edgeColumn(EdgeColumn::Destination, EdgeOrder::File).size() == graph.numEdges());
   }
 }
 

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdint>
 #include <filesystem>
 
 namespace hector::numerics {
@@ -124,6 +126,61 @@ TEST_P(ZeroGradientTest, StaysZero) {
 INSTANTIATE_TEST_SUITE_P(Quotients, ZeroGradientTest,
                          testing::Values("sum((e.dst.x * V[e.etype]) / e.src.b for e in n.incoming_edges())",
                                          "mean((e.dst.x * V[e.etype]) / e.src.b for e in n.incoming_edges())"));
+
+/// A weighted mean divides by 0 at one node and has nothing to divide at another. The model reads neither, so its
+/// gradients are those of the nodes that it reads; and a sum over no edges is 0. Both sums are parts of others.
+class HiddenRowsTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(HiddenRowsTest, StayHidden) {
+  auto model = parseModel("def f(g, x: Node[i], a: Edge[], b: Node[]):\n"
+                          "    for n in g.nodes():\n"
+                          "        t = sum(e.a for e in n.incoming_edges())\n"
+                          "        for e in n.incoming_edges():\n"
+                          "            e[\"p\"] = e.a / t\n"
+                          "        o = " +
+                          GetParam() +
+                          "\n"
+                          "        n[\"out\"] = where(n.b > 0, o, 0.0) * n.x\n"
+                          "    return n[\"out\"]\n");
+  ASSERT_TRUE(model) << model.status().message();
+  PlainGraph graph{"many edges to node 1 and some to node 2", {}, {}, {}, {0, 4}, 2};
+  for (int32_t i = 0; i < 60; ++i) {
+    graph.src.push_back(i % 4);
+    graph.dst.push_back(i < 50 ? 1 : 2);
+    graph.etype.push_back(i % 2);
+  }
+  Settings settings;
+  settings.sizes = {"i=3"};
+  settings.grad = true;
+  auto binding = bind(*model, settings);
+  ASSERT_TRUE(binding) << binding.status().message();
+  Tables inputs = randomInputs(*model, *binding, graph, 1);
+  for (size_t i = 0; i < 60; ++i)
+    inputs.at("a").values[i] = graph.dst[i] == 1 ? 1.0 + static_cast<double>(i % 7) : 0.0;
+  inputs.at("b").values = {-1.0, 1.0, -1.0, -1.0};
+  inputs["grad.out"] = inputs.at("x");
+  auto expected = runModel(*model, settings, graph, inputs);
+  ASSERT_TRUE(expected) << expected.status().message();
+  for (const auto &[name, table] : *expected)
+    for (double value : table.values)
+      EXPECT_TRUE(std::isfinite(value)) << name;
+  std::vector<std::string> ways = {"default", "simplify,reuse-sums,simplify", "simplify,stabilise-softmax,reuse-sums"};
+  for (std::string_view name : planNames())
+    ways.emplace_back(name);
+  for (const std::string &way : ways) {
+    SCOPED_TRACE("--passes " + way);
+    settings.passes = way;
+    auto results = runModel(*model, settings, graph, inputs);
+    ASSERT_TRUE(results) << results.status().message();
+    expectClose(*results, *expected, 1e-12);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sums, HiddenRowsTest,
+                         testing::Values("sum(e[\"p\"] * e.src.x for e in n.incoming_edges())",
+                                         "sum(e[\"p\"] * e.a for e in n.incoming_edges()) * n.x",
+                                         "sum(e.src.x / t for e in n.incoming_edges()) + "
+                                         "sum(e.src.x for e in n.incoming_edges())"));
 
 INSTANTIATE_TEST_SUITE_P(Golden, GoldenPassesTest,
                          testing::Values("gat_small", "gcn_small", "hgt_small", "rgat_heads_small", "rgat_small",

@@ -49,7 +49,7 @@ protected:
 };
 
 double priceOf(const Program &program) {
-  return flow::estimate(program.function()).price();
+  return flow::estimate(program.function(), program.groupOptions()).price();
 }
 
 TEST_P(PlansTest, DefaultIsNeverMoreExpensiveThanAList) {

@@ -57,6 +57,7 @@ expect "case.safetensors folder" compile layer.hec --graph ""
 expect "flow flow-opt groups summary" compile --emit ""
 expect "default none" compile layer.hec --passes ""
 expect "" compile layer.hec --cache ""
+expect "cpu h200 here" compile layer.hec --machine ""
 expect "" run --set ""
 expect "folder layer.hec" run --grad ""
 expect "" run --size d

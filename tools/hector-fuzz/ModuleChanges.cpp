@@ -133,6 +133,7 @@ Type Changer::pickType() {
 
 mlir::Attribute Changer::pickAttribute() {
   auto number = [&] { return pickNumber(); };
+  auto rate = [&] { return std::max<int64_t>(1, pickNumber()); };
   int64_t nodes = number(), edges = number(), srcPairs = number(), dstPairs = number(), relations = number();
   mlir::Attribute attributes[] = {
       builder.getI64IntegerAttr(choices.below(5)),
@@ -147,7 +148,8 @@ mlir::Attribute Changer::pickAttribute() {
       builder.getDictionaryAttr({}),
       builder.getF64FloatAttr(std::numeric_limits<double>::quiet_NaN()),
       mlir::TypeAttr::get(pickType()),
-      MachineAttr::get(builder.getContext(), std::max<int64_t>(1, number()), std::max<int64_t>(1, number())),
+      MachineAttr::get(builder.getContext(), choices.below(2) == 0 ? Target::Cpu : Target::Gpu, rate(), rate(), rate(),
+                       rate(), rate(), rate(), rate(), rate()),
       GraphAttr::get(builder.getContext(), nodes, edges, srcPairs, dstPairs, relations, number(), choices.below(2), {},
                      {}, {}, {}),
   };

@@ -38,7 +38,8 @@ struct CompileOptions {
   std::string emit;
   std::optional<std::vector<std::string>> grad;  // inputs whose gradients are wanted; an empty list: all
   std::string passes;                            // empty: `none` for flow, `default` for the others
-  std::string cache;                             // bytes, such as 32M; empty: the default
+  std::string machine;                           // a name, `here` or a file; empty: the default
+  std::string cache;                             // bytes, such as 32M; empty: the machine's
   bool remarks = false;                          // what passes have to say, to standard error
   bool perOp = false;                            // a summary lists every op
   bool dumpPasses = false;                       // IR after each pass that changed it, to standard error

@@ -28,13 +28,16 @@ static Result<int64_t> parseBytes(const std::string &text) {
   return number << shift;
 }
 
-/// Writes a machine with the given cache on every function; other numbers are the defaults.
-static void attachCache(mlir::ModuleOp module, int64_t cacheBytes) {
-  for (auto function : module.getOps<mlir::func::FuncOp>()) {
-    auto machine = flow::MachineAttr::get(module.getContext(), cacheBytes,
-                                          static_cast<int64_t>(flow::Machine(function).operationsPerByte));
-    function->setAttr("flow.machine", machine);
-  }
+/// The machine that `--machine` and `--cache` describe.
+static Result<MachineDescription> chooseMachine(const CompileOptions &options) {
+  auto machine = options.machine.empty() ? defaultMachine() : findMachine(options.machine);
+  if (!machine || options.cache.empty())
+    return machine;
+  auto bytes = parseBytes(options.cache);
+  if (!bytes)
+    return bytes.status();
+  machine->cacheBytes = *bytes;
+  return machine;
 }
 
 /// Prints what a pass did or declined.
@@ -48,13 +51,14 @@ static void printRemark(const Remark &remark) {
 /// Prints the plans that were compared.
 static void printPlans(const std::string &model, const std::vector<PlanCost> &plans) {
   for (const PlanCost &plan : plans)
-    std::fprintf(stderr, "%s: remark: plan %s%s: %.4g operations, %.4g bytes moved, %.4g live at once, price %.4g\n",
-                 model.c_str(), plan.name.c_str(), plan.isTaken ? " (taken)" : "", plan.operations, plan.bytes,
-                 plan.peakBytes, plan.price);
+    std::fprintf(
+        stderr, "%s: remark: plan %s%s: %.4g operations, %.4g bytes moved, %.4g live at once, %.4g us, price %.4g us\n",
+        model.c_str(), plan.name.c_str(), plan.isTaken ? " (taken)" : "", plan.operations, plan.bytes, plan.peakBytes,
+        plan.seconds * 1e6, plan.price * 1e6);
 }
 
 static Status compileModel(const CompileOptions &options) {
-  const std::string inputs[] = {options.model.path, options.graphPath};
+  const std::string inputs[] = {options.model.path, options.graphPath, options.machine};
   if (Status status = refuseOverwriting(options.outPath, inputs); !status.isOk())
     return status;
   auto model = loadModel(options.model.path, options.model.entry);
@@ -75,11 +79,11 @@ static Status compileModel(const CompileOptions &options) {
     if (Status status = program->attachGraph(*graph); !status.isOk())
       return std::move(status).during(options.graphPath);
   }
-  if (!options.cache.empty()) {
-    auto bytes = parseBytes(options.cache);
-    if (!bytes)
-      return bytes.status();
-    attachCache(program->module(), *bytes);
+  if (!options.machine.empty() || !options.cache.empty()) {
+    auto machine = chooseMachine(options);
+    if (!machine)
+      return machine.status();
+    program->attachMachine(*machine);
   }
   std::string passes = options.passes;
   if (passes.empty())
@@ -97,11 +101,12 @@ static Status compileModel(const CompileOptions &options) {
   if (Status status = program->runPasses(passes, output); !status.isOk())
     return status;
   if (options.emit == "groups")
-    if (Status status = program->formGroups(); !status.isOk())
+    if (Status status = program->formGroups(output); !status.isOk())
       return status;
   std::string text;
   if (options.emit == "summary") {
-    text = formatSummary(program->function(), *binding, {options.model.path, passes, dtype, plans, options.perOp});
+    text = formatSummary(program->function(), *binding,
+                         {options.model.path, passes, dtype, plans, program->groupOptions(output), options.perOp});
   } else {
     llvm::raw_string_ostream out(text);
     program->module().print(out);

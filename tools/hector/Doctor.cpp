@@ -1,6 +1,7 @@
 /// `hector doctor`: what this machine has, which backends would work, and how to get the missing ones.
 
 #include "Commands.h"
+#include "runtime/machine/Machine.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -49,6 +50,15 @@ static std::string findProgram(const std::string &name) {
   return "";
 }
 
+/// Which description of this machine is kept.
+static std::string keptMachine() {
+  auto path = keptMachinePath();
+  if (!path || access(path->c_str(), F_OK) != 0)
+    return "not measured; `hector machine` does";
+  auto machine = readMachine(*path);
+  return machine ? machine->name + " (" + *path + ")" : machine.status().message();
+}
+
 static void line(const char *mark, const std::string &what, const std::string &detail) {
   std::printf("  %-3s %-22s %s\n", mark, what.c_str(), detail.c_str());
 }
@@ -63,6 +73,7 @@ int doctorCommand() {
        procValue("/proc/cpuinfo", "model name") + ", " + std::to_string(std::thread::hardware_concurrency()) +
            " threads");
   line("", "memory", std::to_string(mebibytes) + " MiB");
+  line("", "measured", keptMachine());
 
   std::printf("\nfound\n");
   std::string compiler;

@@ -14,7 +14,7 @@ using namespace flow;
 namespace {
 
 constexpr size_t kColumns = 100;   // of a line
-constexpr size_t kNumColumns = 7;  // of the table
+constexpr size_t kNumColumns = 8;  // of the table
 
 /// Three digits and a unit: "8.19 GFLOP", "640 FLOP".
 std::string scaled(double value, const char *unit) {
@@ -26,6 +26,18 @@ std::string scaled(double value, const char *unit) {
   char text[32];
   int digits = i == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
   std::snprintf(text, sizeof text, "%.*f %s%s", digits, value, kPrefixes[i], unit);
+  return text;
+}
+
+/// Three digits and a unit: "12.5 us".
+std::string formatSeconds(double seconds) {
+  static constexpr const char *kUnits[] = {"ns", "us", "ms", "s"};
+  double value = seconds * 1e9;
+  size_t i = 0;
+  for (; value >= 999.5 && i + 1 < std::size(kUnits); ++i)
+    value /= 1000;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f %s", value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, value, kUnits[i]);
   return text;
 }
 
@@ -48,6 +60,54 @@ std::string formatLines(const std::string &file, llvm::ArrayRef<OpCost> ops) {
 
 std::string shortName(mlir::Operation *op) {
   return op->getName().stripDialect().str();
+}
+
+std::vector<std::string> splitWords(llvm::StringRef text) {
+  llvm::SmallVector<llvm::StringRef> words;
+  text.split(words, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  return {words.begin(), words.end()};
+}
+
+/// A table as the user knows it: the name of an input, or of what the model stores, or the op that computes it.
+std::string tableName(mlir::Value table) {
+  if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(table)) {
+    auto function = mlir::cast<mlir::func::FuncOp>(argument.getOwner()->getParentOp());
+    auto name = function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), "flow.name");
+    return name ? name.str() : "argument " + std::to_string(argument.getArgNumber());
+  }
+  if (auto name = flow::tableName(table.getLoc()); !name.empty())
+    return name.str();
+  return shortName(table.getDefiningOp());
+}
+
+/// What a loop does beside its ops: "2 sweeps; gathers x[src] (12.3 MB); permutes att (1.2 MB); scratch 2.48 MB".
+std::string formatTraffic(const GroupCost &group) {
+  std::string text;
+  auto part = [&](const std::string &more) { text += (text.empty() ? "" : "; ") + more; };
+  if (group.numSweeps > 1)
+    part(std::to_string(group.numSweeps) + " sweeps");
+  if (group.isOnline)
+    part("maxima folded with their sums");
+  std::string gathered, permuted;
+  for (const TableCost &read : group.reads) {
+    std::string table = tableName(read.table);
+    if (read.map != Map::Self)
+      table += "[" + stringifyMap(read.map).str() + "]";
+    if (read.isGathered)
+      gathered += (gathered.empty() ? "" : ", ") + table + " (" + scaled(read.bytes, "B") + ")";
+    if (read.isPermuted)
+      permuted += (permuted.empty() ? "" : ", ") + table + " (" + scaled(read.bytes, "B") + ")";
+  }
+  for (const TableCost &write : group.writes)
+    if (write.isPermuted)
+      permuted += (permuted.empty() ? "" : ", ") + tableName(write.table) + " (" + scaled(write.bytes, "B") + ")";
+  if (!gathered.empty())
+    part("gathers " + gathered);
+  if (!permuted.empty())
+    part("permutes " + permuted);
+  if (group.scratchBytes > 0)
+    part("scratch " + scaled(group.scratchBytes, "B"));
+  return text;
 }
 
 /// The names of a group's ops in the order in which they first appear: "reduce (2), sub, exp".
@@ -90,18 +150,18 @@ std::string padRight(const std::string &text, size_t width) {
   return text.size() < width ? text + std::string(width - text.size(), ' ') : text;
 }
 
-std::vector<std::string> splitWords(llvm::StringRef text) {
-  llvm::SmallVector<llvm::StringRef> words;
-  text.split(words, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
-  return {words.begin(), words.end()};
-}
-
 /// A list with a blank after each comma, so that it can go on in the next line.
 std::string spaced(const std::string &list) {
   std::string text;
   for (char letter : list)
     text += letter == ',' ? ", " : std::string(1, letter);
   return text;
+}
+
+std::string formatMachine(const Machine &machine) {
+  return std::string(machine.isGpu() ? "a GPU" : "a CPU") + ": memory " + scaled(machine.bandwidth, "B/s") +
+         ", cache " + formatBytes(static_cast<int64_t>(machine.cacheBytes)) + ", products " +
+         scaled(machine.productRate, "FLOP/s") + ", " + formatSeconds(machine.launch) + " to start a loop";
 }
 
 std::string formatGraph(const RowCounts &rows) {
@@ -119,9 +179,10 @@ std::string formatGraph(const RowCounts &rows) {
 
 std::string formatSummary(mlir::func::FuncOp function, const language::Binding &binding,
                           const SummaryOptions &options) {
-  Cost cost = estimate(function);
-  RowCounts rows(function);
-  Machine machine(function);
+  Groups groups(function, options.groups);
+  Cost cost = estimate(groups);
+  const RowCounts &rows = groups.getBody().rows;
+  LoopPricer pricer(groups.getBody(), groups.getMachine());
   std::string text;
   std::string header = function.getName().str() + ":";
   for (const auto &[name, size] : binding.sizes)
@@ -131,24 +192,23 @@ std::string formatSummary(mlir::func::FuncOp function, const language::Binding &
             spaced(options.passes);
   appendWords(text, "model    ", splitWords(header));
   appendWords(text, "graph    ", splitWords(formatGraph(rows)));
-  appendWords(text, "machine  ",
-              splitWords("a cache of " + formatBytes(static_cast<int64_t>(machine.cacheBytes)) + ", " +
-                         wholeNumber(machine.operationsPerByte) + " operations in the time of a byte"));
+  appendWords(text, "machine  ", splitWords(formatMachine(groups.getMachine())));
 
   for (const PlanCost &plan : options.plans)
     appendWords(text, &plan == &options.plans.front() ? "plans    " : "         ",
                 splitWords(plan.name + ": " + scaled(plan.operations, "FLOP") + ", " + scaled(plan.bytes, "B") +
-                           " moved, " + scaled(plan.peakBytes, "B") + " live at once, price " +
-                           scaled(plan.price, "B") + (plan.isTaken ? " (taken)" : "")));
+                           " moved, " + scaled(plan.peakBytes, "B") + " live at once, " + formatSeconds(plan.seconds) +
+                           ", price " + formatSeconds(plan.price) + (plan.isTaken ? " (taken)" : "")));
 
   // Columns as wide as their widest entry.
   struct Line {
     Phase phase;
     std::string cells[kNumColumns];
     std::vector<std::string> ops;
+    std::string traffic;
   };
   std::vector<Line> lines;
-  const char *const kTitles[kNumColumns] = {"group", "loop", "rows", "operations", "bytes", "live", "line"};
+  const char *const kTitles[kNumColumns] = {"group", "loop", "rows", "operations", "bytes", "time", "live", "line"};
   size_t widths[kNumColumns];
   for (size_t i = 0; i < kNumColumns; ++i)
     widths[i] = std::string_view(kTitles[i]).size();
@@ -162,14 +222,17 @@ std::string formatSummary(mlir::func::FuncOp function, const language::Binding &
     add({group.phase,
          {std::to_string(i), stringifyLoop(group.kind.loop).str() + " " + stringifyDomain(group.domain).str(),
           wholeNumber(group.rows), scaled(group.operations, "FLOP"), scaled(group.bytes, "B"),
-          scaled(group.liveBytes, "B"), formatLines(options.model, group.ops)},
-         options.perOp ? std::vector<std::string>() : formatOps(group)});
+          formatSeconds(group.seconds), scaled(group.liveBytes, "B"), formatLines(options.model, group.ops)},
+         options.perOp ? std::vector<std::string>() : formatOps(group),
+         formatTraffic(group)});
     for (const OpCost &op : group.ops)
       if (options.perOp)
         add({group.phase,
              {"", "", wholeNumber(op.rows), scaled(op.operations, "FLOP"),
-              scaled(bytesAlone(op.op, rows, machine), "B"), "", formatLines(options.model, op)},
-             {shortName(op.op), formatRow(mlir::cast<RowsType>(op.op->getResult(0).getType()))}});
+              scaled(bytesAlone(*groups.getBody().find(op.op->getResult(0)), pricer), "B"), "", "",
+              formatLines(options.model, op)},
+             {shortName(op.op), formatRow(mlir::cast<RowsType>(op.op->getResult(0).getType()))},
+             ""});
   }
   auto cells = [&](auto &row) {
     std::string line;
@@ -178,12 +241,14 @@ std::string formatSummary(mlir::func::FuncOp function, const language::Binding &
     return line;
   };
   text += "\n" + cells(kTitles) + (options.perOp ? "ops (bytes of each alone)\n" : "ops\n");
-  static constexpr const char *kPhases[] = {"once for a graph", "forward", "backward"};
+  static constexpr const char *kPhases[] = {"once for a graph", "once for weights", "forward", "backward"};
   for (size_t i = 0; i < lines.size(); ++i) {
     bool isOnly = lines.front().phase == Phase::Forward && lines.back().phase == Phase::Forward;
     if (!isOnly && (i == 0 || lines[i].phase != lines[i - 1].phase))
       text += std::string(kPhases[static_cast<size_t>(lines[i].phase)]) + "\n";
     appendWords(text, cells(lines[i].cells), lines[i].ops);
+    if (!lines[i].traffic.empty())
+      appendWords(text, std::string(widths[0] + 2, ' '), splitWords(lines[i].traffic));
   }
 
   if (!cost.kept.empty()) {
@@ -203,6 +268,7 @@ std::string formatSummary(mlir::func::FuncOp function, const language::Binding &
   text += "\n";
   total(cost.operations, "FLOP", "operations");
   total(cost.bytes, "B", "moved between groups and memory");
+  text += padLeft(formatSeconds(cost.seconds), 12) + "  on this machine, as estimated\n";
   total(cost.peakBytes, "B", "live at once, at most, beside inputs and the graph");
   total(cost.inputBytes, "B", "of inputs");
   if (cost.graphBytes > 0)

@@ -16,6 +16,7 @@ struct SummaryOptions {
   std::string passes;
   std::string dtype;
   std::vector<PlanCost> plans;  // that were weighed, if any
+  flow::GroupOptions groups;    // how they are formed
   bool perOp = false;           // each op of a group on a line of its own
 };
 

@@ -3,6 +3,7 @@
 #include "Commands.h"
 #include "DataCommands.h"
 #include "DataMakeInfo.h"
+#include "MachineCommand.h"
 #include "language/Diagnostics.h"
 #include "runtime/base/Program.h"
 
@@ -204,7 +205,12 @@ static int hectorMain(int argc, char **argv) {
                    "none, default, C, R, default,-NAME, or names separated by commas; unless given, none for flow and "
                    "default otherwise")
       ->type_name("LIST");
-  compileApp->add_option("--cache", compile.cache, "What the machine's largest cache holds, such as 32M (the default)")
+  compileApp
+      ->add_option("--machine", compile.machine,
+                   "The machine to choose for, which never changes results but for rounding: cpu (the default, the "
+                   "same everywhere), h200, here (what `hector machine` measured) or a file")
+      ->type_name("NAME:{cpu,h200,here}");
+  compileApp->add_option("--cache", compile.cache, "What the machine's largest cache holds, such as 32M")
       ->type_name("BYTES");
   compileApp->add_flag("--per-op", compile.perOp, "Lists every op in a summary, with figures of its own");
   compileApp->add_flag("--remarks", compile.remarks, "Prints what passes did and declined, and why");
@@ -217,6 +223,8 @@ static int hectorMain(int argc, char **argv) {
   dataApp->require_subcommand(1);
   auto runImportOrCheck = addDataImportAndCheck(*dataApp);
   auto runMakeOrInfo = addDataMakeAndInfo(*dataApp);
+
+  auto runMachine = addMachine(app);
 
   CLI::App *doctorApp = app.add_subcommand("doctor", "Says what this machine has and which backends would work");
   doctorApp->footer("Example:\n  hector doctor");
@@ -239,6 +247,8 @@ static int hectorMain(int argc, char **argv) {
   if (auto code = runImportOrCheck())
     return *code;
   if (auto code = runMakeOrInfo())
+    return *code;
+  if (auto code = runMachine())
     return *code;
   return doctorCommand();
 }

@@ -82,6 +82,12 @@ bool isLevel(Loop loop, Domain from, Map map);
 /// The traversal that collects rows of `from` along `map`, if one does.
 std::optional<Loop> traversalAlong(Domain from, Map map);
 
+/// The name that a model gives to the value at a location: that of `e["att"]` is `att`. Empty where it has none.
+llvm::StringRef tableName(mlir::Location location);
+
+/// The order in which a loop visits the rows of a domain; none where they have no order but their numbers.
+Order walkOrder(Loop loop, Domain domain);
+
 /// Whether an op is the product of a `gemm`.
 bool isProduct(mlir::Operation *op);
 

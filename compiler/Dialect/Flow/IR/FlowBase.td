@@ -67,10 +67,8 @@ def Flow_Dialect : Dialect {
     - (A3) `flow.forward_results` is an i64 on a function, from 0 to the number of its results. The results from there on
       are gradients.
     - (A4) `flow.name` is a string on an argument or result: its name in models and files.
-    - (A5) `flow.again` is an i64 on an op that recomputes a value where it is read. Equal ops with different numbers stay
-      apart.
-    - (A6) `flow.gradients` is a list of strings on a function: the inputs that get gradients.
-    - (A7) `flow.relation_ends` is a list of `#flow.map<src_ntype>` and `#flow.map<dst_ntype>` on a function.
+    - (A5) `flow.gradients` is a list of strings on a function: the inputs that get gradients.
+    - (A6) `flow.relation_ends` is a list of `#flow.map<src_ntype>` and `#flow.map<dst_ntype>` on a function.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -156,13 +154,27 @@ def Flow_LoopAttr : EnumAttr<Flow_Dialect, Flow_Loop, "loop"> {
 
 def Flow_Phase : I32EnumAttr<"Phase", "when a group runs", [
     I32EnumAttrCase<"Graph", 0, "graph">,
-    I32EnumAttrCase<"Forward", 1, "forward">,
-    I32EnumAttrCase<"Backward", 2, "backward">
+    I32EnumAttrCase<"Weights", 1, "weights">,
+    I32EnumAttrCase<"Forward", 2, "forward">,
+    I32EnumAttrCase<"Backward", 3, "backward">
   ]> {
   let cppNamespace = "::hector::flow";
   let genSpecializedAttr = 0;
 }
 def Flow_PhaseAttr : EnumAttr<Flow_Dialect, Flow_Phase, "phase"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Flow_Order : I32EnumAttr<"Order", "the order of a table's rows", [
+    I32EnumAttrCase<"None", 0, "none">,
+    I32EnumAttrCase<"ByType", 1, "by_type">,
+    I32EnumAttrCase<"ByDst", 2, "by_dst">,
+    I32EnumAttrCase<"BySrc", 3, "by_src">
+  ]> {
+  let cppNamespace = "::hector::flow";
+  let genSpecializedAttr = 0;
+}
+def Flow_OrderAttr : EnumAttr<Flow_Dialect, Flow_Order, "order"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
@@ -191,18 +203,38 @@ def Flow_GraphAttr : AttrDef<Flow_Dialect, "Graph"> {
   let genVerifyDecl = 1;
 }
 
+def Flow_Target : I32EnumAttr<"Target", "what kind of machine code is generated for", [
+    I32EnumAttrCase<"Cpu", 0, "cpu">, I32EnumAttrCase<"Gpu", 1, "gpu">]> {
+  let cppNamespace = "::hector::flow";
+  let genSpecializedAttr = 0;
+}
+
 def Flow_MachineAttr : AttrDef<Flow_Dialect, "Machine"> {
   let mnemonic = "machine";
   let summary = "The properties of a machine that passes use to choose a plan.";
   let description = [{
-    Functions carry it as `flow.machine`. `cacheBytes` is the size of the largest cache. `operationsPerByte` is the
-    number of operations that take as long as moving one byte. The attribute never influences the results.
-    - (C1) both are at least 1.
+    Functions carry it as `flow.machine`. The attribute never influences results but for rounding. All figures are for
+    the whole machine, with all its cores at work:
+
+    - `target`: `cpu`, or `gpu`. A loop for a GPU walks the edges of a row once, since it may be cut into pieces.
+    - `bandwidth`: of memory, reads and writes together, in 10^9 bytes per second.
+    - `cacheBytes`: the size of the largest cache.
+    - `lineBytes`: what is read from memory at least, a line of the cache or a sector of it.
+    - `randomReads`, `cachedReads`: single numbers read per second from random places of a table much larger than the
+      cache, and of one that fits in it, in 10^6.
+    - `productRate`: multiplications and additions per second in products of matrices, in 10^9.
+    - `scalarRate`: other operations per second, in 10^9.
+    - `launch`: what it takes to start a loop on all cores and to wait for its end, in nanoseconds.
+    - (C1) all figures are at least 1.
     ```mlir
-    func.func @f() attributes {flow.machine = #flow.machine<cacheBytes = 33554432, operationsPerByte = 8>}
+    func.func @f() attributes {flow.machine = #flow.machine<
+        target = cpu, bandwidth = 40, cacheBytes = 33554432, lineBytes = 64, randomReads = 200, cachedReads = 800,
+        productRate = 160, scalarRate = 40, launch = 2000>}
     ```
   }];
-  let parameters = (ins "int64_t":$cacheBytes, "int64_t":$operationsPerByte);
+  let parameters = (ins EnumParameter<Flow_Target>:$target, "int64_t":$bandwidth, "int64_t":$cacheBytes,
+                        "int64_t":$lineBytes, "int64_t":$randomReads, "int64_t":$cachedReads, "int64_t":$productRate,
+                        "int64_t":$scalarRate, "int64_t":$launch);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -88,7 +88,7 @@ LogicalResult FlowDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return op->emitOpError() << "has `flow.forward_results` = " << attribute.getValue()
                              << ", but it is an i64 from 0 to the number of results, " << numResults;
   }
-  if (name == "flow.gradients") {  // (A6)
+  if (name == "flow.gradients") {  // (A5)
     if (failed(verifyOnFunction(op, attribute)))
       return failure();
     auto names = dyn_cast<ArrayAttr>(attribute.getValue());
@@ -97,7 +97,7 @@ LogicalResult FlowDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return op->emitOpError() << "has `flow.gradients` = " << attribute.getValue()
                              << ", but it is a list of strings, the names of inputs";
   }
-  if (name == "flow.relation_ends") {  // (A7)
+  if (name == "flow.relation_ends") {  // (A6)
     if (failed(verifyOnFunction(op, attribute)))
       return failure();
     auto ends = dyn_cast<ArrayAttr>(attribute.getValue());
@@ -111,12 +111,6 @@ LogicalResult FlowDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   }
   if (name == "flow.name")  // (A4)
     return op->emitOpError("has `flow.name`, which belongs on an argument or result of a function");
-  if (name == "flow.again") {  // (A5)
-    if (!isa_and_nonnull<FlowDialect>(op->getDialect()))
-      return op->emitOpError("has `flow.again`, which belongs on an op of flow");
-    if (!isI64(attribute.getValue()))
-      return op->emitOpError() << "has `flow.again` = " << attribute.getValue() << ", but it is an i64";
-  }
   return success();
 }
 
@@ -243,9 +237,10 @@ LogicalResult GraphAttr::verify(function_ref<InFlightDiagnostic()> emitError, in
   return success();
 }
 
-LogicalResult MachineAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t cacheBytes,
-                                  int64_t operationsPerByte) {
-  for (int64_t number : {cacheBytes, operationsPerByte})
+LogicalResult MachineAttr::verify(function_ref<InFlightDiagnostic()> emitError, Target, int64_t bandwidth,
+                                  int64_t cacheBytes, int64_t lineBytes, int64_t randomReads, int64_t cachedReads,
+                                  int64_t productRate, int64_t scalarRate, int64_t launch) {
+  for (int64_t number : {bandwidth, cacheBytes, lineBytes, randomReads, cachedReads, productRate, scalarRate, launch})
     if (number < 1)  // (C1)
       return emitError() << "a machine's numbers are at least 1, but one is " << number;
   return success();

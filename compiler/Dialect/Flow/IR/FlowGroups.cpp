@@ -59,6 +59,33 @@ std::optional<Loop> hector::flow::traversalAlong(Domain from, Map map) {
   return std::nullopt;
 }
 
+StringRef hector::flow::tableName(Location location) {
+  if (auto name = dyn_cast<NameLoc>(location))
+    return name.getName().getValue();
+  if (auto call = dyn_cast<CallSiteLoc>(location)) {
+    StringRef inner = tableName(call.getCallee());
+    return inner.empty() ? tableName(call.getCaller()) : inner;
+  }
+  if (auto fused = dyn_cast<FusedLoc>(location))
+    for (Location part : fused.getLocations())
+      if (StringRef name = tableName(part); !name.empty())
+        return name;
+  return {};
+}
+
+Order hector::flow::walkOrder(Loop loop, Domain domain) {
+  switch (domain) {
+  case Domain::Edge:
+    return loop == Loop::ByDst ? Order::ByDst : loop == Loop::BySrc ? Order::BySrc : Order::ByType;
+  case Domain::DstPair:
+    return loop == Loop::ByDst ? Order::ByDst : Order::ByType;
+  case Domain::SrcPair:
+    return loop == Loop::BySrc ? Order::BySrc : Order::ByType;
+  default:
+    return Order::None;
+  }
+}
+
 bool hector::flow::isProduct(Operation *op) {
   return isa<LinearOp, WeightGradOp>(op);
 }
@@ -78,6 +105,12 @@ static bool hasLevel(Loop loop, Domain finest, Domain domain) {
 }
 
 //===- Groups ----------------------------------------------------------------------------------------------------===//
+
+Order GroupOp::getOrder(unsigned result) {
+  if (auto orders = getOrders())
+    return cast<OrderAttr>(orders->getValue()[result]).getValue();
+  return walkOrder(getLoop(), domainOf(getResult(result)));
+}
 
 Domain GroupOp::getOuterDomain() {
   Domain outer = getDomain();
@@ -127,6 +160,19 @@ ParseResult GroupOp::parse(OpAsmParser &parser, OperationState &state) {
   for (auto [argument, input] : llvm::zip_equal(arguments, type.getInputs()))
     argument.type = input;
   state.addTypes(type.getResults());
+  if (succeeded(parser.parseOptionalKeyword("in"))) {
+    SmallVector<Attribute> orders;
+    auto parseOrder = [&]() -> ParseResult {
+      Order order = Order::None;
+      if (parseWord<Order>(parser, "order", symbolizeOrder, order))
+        return failure();
+      orders.push_back(OrderAttr::get(context, order));
+      return success();
+    };
+    if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseOrder))
+      return failure();
+    state.getOrAddProperties<Properties>().orders = ArrayAttr::get(context, orders);
+  }
   return failure(parser.resolveOperands(operands, type.getInputs(), location, state.operands) ||
                  parser.parseOptionalAttrDictWithKeyword(state.attributes) ||
                  parser.parseRegion(*state.addRegion(), arguments));
@@ -141,7 +187,13 @@ void GroupOp::print(OpAsmPrinter &printer) {
   });
   printer << ") : ";
   printer.printFunctionalType(getInputs().getTypes(), getResults().getTypes());
-  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {"loop", "domain", "phase"});
+  if (auto orders = getOrders()) {
+    printer << " in (";
+    llvm::interleaveComma(*orders, printer,
+                          [&](Attribute order) { printer << stringifyOrder(cast<OrderAttr>(order).getValue()); });
+    printer << ')';
+  }
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {"loop", "domain", "phase", "orders"});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
@@ -199,7 +251,31 @@ static LogicalResult verifyInLoop(GroupOp group, Operation *op) {
   return success();
 }
 
+/// Checks the orders of a group's results.
+static LogicalResult verifyOrders(GroupOp group) {
+  auto orders = group.getOrders();
+  if (!orders)
+    return success();
+  if (orders->size() != group.getNumResults())  // (C7)
+    return group.emitOpError() << "has " << group.getNumResults() << " results, but " << orders->size() << " orders";
+  for (auto [order, result] : llvm::zip_equal(*orders, group.getResults())) {
+    auto known = dyn_cast<OrderAttr>(order);
+    Order value = known ? known.getValue() : Order::None;
+    Domain domain = domainOf(result);
+    bool isRight = domain == Domain::Edge      ? value != Order::None
+                   : domain == Domain::DstPair ? value == Order::ByType || value == Order::ByDst
+                   : domain == Domain::SrcPair ? value == Order::ByType || value == Order::BySrc
+                                               : value == Order::None;
+    if (!known || !isRight)  // (C7)
+      return group.emitOpError() << "writes rows of " << stringifyDomain(domain) << " in the order "
+                                 << stringifyOrder(value) << ", which they cannot have";
+  }
+  return success();
+}
+
 LogicalResult GroupOp::verifyRegions() {
+  if (failed(verifyOrders(*this)))
+    return failure();
   auto yield = yieldOf(*this, getBody());
   if (failed(yield) ||
       failed(verifySameTypes(*this, getInputs().getTypes(), getBody().getArgumentTypes(), "inputs", "arguments")) ||

@@ -31,6 +31,12 @@ def Flow_GroupOp : Flow_Op<"group", [IsolatedFromAbove, SingleBlock]> {
     - (C4) a value of the loop is read through `self` or, in a traversal, through a map to one of its levels.
     - (C5) a traversal reduces along its levels. Other loops reduce only at their end: nothing in them reads the sum.
     - (C6) a `gemm` has a product, other loops have none; the weights of a `flow.linear` are inputs.
+    - (C7) there are as many orders as results. Edges can be stored in each order, pairs by type or by the node on their
+      side, and other tables have none.
+
+    Rows of edges and pairs are stored in an order: by type, by destination or by source. A loop writes them in the
+    order in which it visits them (`flat` and `gemm` go by type), unless `in (…)` after the types says otherwise.
+    Whoever reads them row after row in another order reads through a permutation.
     ```mlir
     %y = flow.group by_dst edge forward (%a = %score) : (!flow.rows<edge, f32, device>) -> !flow.rows<node, f32, device> {
       %t = flow.sweep -> !flow.rows<node, f32, device> {
@@ -42,12 +48,15 @@ def Flow_GroupOp : Flow_Op<"group", [IsolatedFromAbove, SingleBlock]> {
     }
     ```
   }];
-  let arguments = (ins Variadic<Flow_Rows>:$inputs, Flow_LoopAttr:$loop, Flow_DomainAttr:$domain, Flow_PhaseAttr:$phase);
+  let arguments = (ins Variadic<Flow_Rows>:$inputs, Flow_LoopAttr:$loop, Flow_DomainAttr:$domain, Flow_PhaseAttr:$phase,
+                       OptionalAttr<ArrayAttr>:$orders);
   let results = (outs Variadic<Flow_Rows>:$results);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
+    /// The order in which the rows of a result are stored.
+    ::hector::flow::Order getOrder(unsigned result);
     bool isTraversal() { return ::hector::flow::isTraversal(getLoop()); }
     /// The coarsest domain at which the loop has a value of its own: one unit of the loop is a row of it.
     ::hector::flow::Domain getOuterDomain();

@@ -56,22 +56,6 @@ constexpr unsigned kMaxDepth = 4, kMaxVisits = 64;
 /// since what was built for a way that was not taken counts as well.
 constexpr unsigned kFewVisits = 16;
 
-int64_t sizeOf(ArrayRef<int64_t> shape) {
-  int64_t size = 1;
-  for (int64_t extent : shape)
-    size *= extent;
-  return size;
-}
-
-/// `shape` with axes of size 1 in front until it has `rank`; one number alone fits anywhere and has none.
-SmallVector<int64_t> padded(ArrayRef<int64_t> shape, size_t rank) {
-  if (shape.empty() || (shape.size() < rank && sizeOf(shape) == 1))
-    return {};
-  SmallVector<int64_t> result(shape.size() < rank ? rank - shape.size() : 0, 1);
-  result.append(shape.begin(), shape.end());
-  return result;
-}
-
 bool isSum(ReduceKind kind) {
   return kind == ReduceKind::Sum || kind == ReduceKind::Mean;
 }
@@ -144,17 +128,10 @@ private:
   /// The operand of the op that defines `y`, as read from the fine domain.
   std::optional<Read> operandOf(Read y, DenseOp op, unsigned i) const;
   std::optional<Read> fromMiddle(Read y) const;
-  Read view(Read a, ArrayRef<int64_t> shape);
-  Read toShape(Read a, ArrayRef<int64_t> shape);
-  Read reciprocal(Read a);
-  template <class Op> Read combine(Read a, Read b);
   Read apply(Factor::Kind kind, Read term, Read factor);
   Read applyFine(Read term, const Factors &factors);
   Read applyFromMiddle(Read term, const Factors &factors);
   SmallVector<int64_t> shapeWith(ArrayRef<int64_t> shape, const Factors &factors) const;
-  Read ones();
-  Read isFed();
-  bool mayHaveEmptyRows() const;
   /// `a`, rows of the middle, but 0 in rows that no fine row leads to: values and gradients there belong to no sum.
   Read withoutEmptyRows(Read a);
 
@@ -183,42 +160,6 @@ std::optional<Read> Aggregator::operandOf(Read y, DenseOp op, unsigned i) const 
 std::optional<Read> Aggregator::fromMiddle(Read y) const {
   auto map = factor(fine, toMiddle, y.map, rows.isUniform());
   return map ? std::optional(Read{y.table, *map}) : std::nullopt;
-}
-
-/// The same numbers in another row shape, computed in the domain of the table and not once per reader.
-Read Aggregator::view(Read a, ArrayRef<int64_t> shape) {
-  if (a.shape() == shape)
-    return a;
-  Domain here = std::exchange(at, a.type().getDomain());
-  Read seen = reshape({a.table}, shape);
-  at = here;
-  return {seen.table, a.map};
-}
-
-Read Aggregator::toShape(Read a, ArrayRef<int64_t> shape) {
-  if (a.shape() == shape)
-    return a;
-  a = view(a, padded(a.shape(), shape.size()));
-  if (a.shape() == shape)
-    return a;
-  Domain here = std::exchange(at, a.type().getDomain());
-  Read repeated = make<ExpandOp>({Read{a.table}}, shape);
-  at = here;
-  return {repeated.table, a.map};
-}
-
-/// 1 / a, computed in the domain of the table.
-Read Aggregator::reciprocal(Read a) {
-  Domain here = std::exchange(at, a.type().getDomain());
-  Read inverse = binary<DivOp>(constant(1.0), {a.table});
-  at = here;
-  return {inverse.table, a.map};
-}
-
-/// An element-wise op on rows of which one may lack leading axes: it is used for all of them.
-template <class Op> Read Aggregator::combine(Read a, Read b) {
-  size_t rank = std::max(a.shape().size(), b.shape().size());
-  return binary<Op>(view(a, padded(a.shape(), rank)), view(b, padded(b.shape(), rank)));
 }
 
 Read Aggregator::apply(Factor::Kind kind, Read term, Read factor) {
@@ -280,26 +221,6 @@ SmallVector<int64_t> Aggregator::shapeWith(ArrayRef<int64_t> shape, const Factor
   return result;
 }
 
-Read Aggregator::ones() {
-  Domain here = std::exchange(at, fine);
-  Read one{materialise(constant(1.0))};
-  at = here;
-  return one;
-}
-
-bool Aggregator::mayHaveEmptyRows() const {
-  return !(fine == Domain::Edge && (toMiddle == Map::SrcPair || toMiddle == Map::DstPair));
-}
-
-/// Whether any fine row leads to a row of the middle.
-Read Aggregator::isFed() {
-  Read one = ones();
-  at = fine;
-  Value count = reduce(ReduceKind::Sum, one, toMiddle);
-  at = middle;
-  return compare(constant(0.0), {count});
-}
-
 Read Aggregator::withoutEmptyRows(Read a) {
   at = middle;
   Value table = a.table;
@@ -310,7 +231,8 @@ Read Aggregator::withoutEmptyRows(Read a) {
   }
   auto sum = table.getDefiningOp<ReduceOp>();
   bool isPlainSum = a.map == Map::Self && sum && sum.getVia() == toMiddle && !sum.getInit();
-  return isPlainSum || !mayHaveEmptyRows() ? a : RowBuilder::choose(isFed(), a, constant(0.0));
+  return isPlainSum || !mayHaveEmptyRows(fine, toMiddle) ? a
+                                                         : RowBuilder::choose(isFed(fine, toMiddle), a, constant(0.0));
 }
 
 //===- Pushing a sum inwards -------------------------------------------------------------------------------------===//
@@ -338,7 +260,7 @@ Read Aggregator::weigh(Read value, const Factors &factors) {
   at = fine;
   std::optional<Read> total;
   if (inner.empty() && kind == ReduceKind::Sum) {
-    total = Read{reduce(kind, ones(), toMiddle)};
+    total = Read{reduce(kind, ones(fine), toMiddle)};
   } else if (!inner.empty()) {
     bool isOneProduct = inner.size() == 1 && inner[0].kind != Factor::Over;
     total = Read{reduce(kind, isOneProduct ? inner[0].read : applyFine(constant(1.0), inner), toMiddle)};
@@ -689,7 +611,7 @@ Value Aggregator::buildReduce(ReduceOp op, const Cut &cut) {
   Value result = reduce(ReduceKind::Sum, total, rest);
   if (!dividesAfter)
     return result;
-  Read one = ones();
+  Read one = ones(fine);
   at = fine;
   Value count = reduce(ReduceKind::Sum, one, op.getVia());
   at = op.getResult().getType().getDomain();

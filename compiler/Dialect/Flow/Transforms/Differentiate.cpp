@@ -21,6 +21,14 @@ namespace hector::flow {
 
 namespace {
 
+/// The place of gradients of a value. What computes `e["att"]` in the model gets the gradient `grad.att`.
+mlir::Location gradientOf(mlir::Location location) {
+  llvm::StringRef name = tableName(location);
+  if (name.empty())
+    return location;
+  return mlir::NameLoc::get(mlir::StringAttr::get(location.getContext(), "grad." + name), location);
+}
+
 using llvm::ArrayRef;
 using llvm::SmallVector;
 using mlir::NamedAttribute;
@@ -189,7 +197,7 @@ mlir::LogicalResult Differentiator::run(ArrayRef<std::string> wanted) {
   for (Operation *op : llvm::reverse(forward)) {
     if (!isActive(op->getResult(0)))
       continue;
-    location = op->getLoc();
+    location = gradientOf(op->getLoc());
     makeLike(mlir::cast<RowsType>(op->getResult(0).getType()));
     if (auto g = gradient(op->getResult(0)))
       differentiate(*op, *g);

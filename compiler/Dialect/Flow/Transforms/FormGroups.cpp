@@ -5,6 +5,7 @@
 #include "compiler/Dialect/Flow/Transforms/FlowPass.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 
+#include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/SetVector.h>
 #include <mlir/IR/Builders.h>
 #include <mlir/IR/IRMapping.h>
@@ -17,245 +18,374 @@ namespace hector::flow {
 namespace {
 
 using llvm::SmallVector;
+using mlir::IRMapping;
 using mlir::Operation;
 using mlir::Value;
 
-Domain domainOf(Value value) {
-  return mlir::cast<RowsType>(value.getType()).getDomain();
+RowsType rowsType(Value value) {
+  return mlir::cast<RowsType>(value.getType());
 }
 
-/// The sweeps of one traversal: which op is in which, and what crosses from one to another.
-///
-/// In the softmax of an edge, `%t` is complete when sweep 0 ends, so the subtraction, which reads it from below, is in
-/// sweep 1, and so is the sum over it. A division at the node may still read that sum in sweep 1; one at the edges
-/// waits for sweep 2, where `%e` is needed again: it is rebuilt there from `%a` and `%t`, or carried over.
-class Sweeps {
-public:
-  Sweeps(const Group &group, Loop loop, const Groups &groups, unsigned index, const Machine &machine);
+//===- Folds -----------------------------------------------------------------------------------------------------===//
 
-  struct Sweep {
-    llvm::SetVector<Operation *> ops;
-    llvm::SmallSetVector<Value, 4> yields;
-  };
-  SmallVector<Sweep> list;
-  unsigned numScratch = 0;
+/// Builds the fold of a maximum with sums of exponentials. A step with score a and factors w takes (m, s) to
+///
+///   m' = max(m, a)    s' = s · exp(m - m') + exp(a - m') · w
+///
+/// and two parts are joined in the same way. Sums that are divided by another sum are divided at the end.
+class FoldBuilder {
+public:
+  FoldBuilder(const Body &body, const OnlineFold &fold, mlir::OpBuilder &builder, mlir::Location location)
+      : body(body), fold(fold), builder(builder), location(location),
+        topType(rowsType(body[fold.top].op->getResult(0))) {}
+
+  /// Adds the fold where the builder stands; `local` says where values live, and is told where the results do.
+  void build(IRMapping &local);
 
 private:
-  /// The first sweeps in which a value may be read at its own level, and from a level below it.
-  struct Ready {
-    unsigned atLevel = 0, below = 0;
-  };
+  /// The values of one accumulator each: the maximum, then the sums.
+  using Accumulators = SmallVector<Value>;
 
-  bool isInside(Value value) const { return groups.of(value) == index; }
-  bool isOuterLevel(Map map) const { return map != Map::Self && isLevel(loop, finest, map); }
-  void place(Operation *op);
-  void bring(Value value, unsigned sweep);
-  bool isRebuilt(Value value);
-  double rebuildBytes(Value value);
+  /// A row of `type` that holds the same number everywhere.
+  Value constant(RowsType type, double number) {
+    auto one = RowsType::get(builder.getContext(), Domain::One, {}, type.getElementType(), type.getResidency());
+    Value value = builder.create<ConstantOp>(location, one, builder.getF64FloatAttr(number));
+    return builder.create<ExpandOp>(location, type, value,
+                                    builder.getArrayAttr(MapAttr::get(builder.getContext(), Map::One)));
+  }
+  template <class Op> Value make(RowsType type, mlir::ValueRange operands) {
+    SmallVector<mlir::Attribute> maps(operands.size(), MapAttr::get(builder.getContext(), Map::Self));
+    return builder.create<Op>(location, mlir::TypeRange(type), operands,
+                              mlir::NamedAttribute(builder.getStringAttr("maps"), builder.getArrayAttr(maps)));
+  }
+  /// A clone of `op` at the level of the result, reading its own rows.
+  Value cloneAt(Operation *op, mlir::ValueRange operands);
+  /// What a number of the maximum's shape becomes on the way to a sum, factors left out; from step `first` on.
+  Value shaped(Value value, const OnlineSum &sum, size_t first = 0);
+  /// The accumulators times exp(m - top).
+  Accumulators scaled(const Accumulators &accumulators, Value top);
 
-  const Groups &groups;
-  unsigned index;
-  Loop loop;
-  Domain finest;
-  const Machine &machine;
-  llvm::DenseMap<Value, Ready> ready;
-  llvm::DenseMap<Value, double> rebuilding;
+  RowsType accumulatorType(const OnlineSum &sum) const { return rowsType(body[sum.sum].op->getResult(0)); }
+  Accumulators enter(mlir::Region &region, llvm::ArrayRef<mlir::Type> more, unsigned copies);
+
+  const Body &body;
+  const OnlineFold &fold;
+  mlir::OpBuilder &builder;
+  mlir::Location location;
+  RowsType topType;
 };
 
-Sweeps::Sweeps(const Group &group, Loop loop, const Groups &groups, unsigned index, const Machine &machine)
-    : groups(groups), index(index), loop(loop), finest(group.domain), machine(machine) {
-  for (Operation *op : group.ops)
-    place(op);
-  for (Operation *op : group.ops) {
-    unsigned sweep = ready[op->getResult(0)].atLevel;
-    if (list.size() <= sweep)
-      list.resize(sweep + 1);
-  }
-  for (Operation *op : group.ops) {
-    unsigned sweep = ready[op->getResult(0)].atLevel;
-    if (groups.escapes(op->getResult(0)))
-      list[sweep].yields.insert(op->getResult(0));
-  }
-  for (Operation *op : group.ops) {
-    unsigned sweep = ready[op->getResult(0)].atLevel;
-    list[sweep].ops.insert(op);
-    for (Value operand : op->getOperands())
-      bring(operand, sweep);
-  }
+Value FoldBuilder::cloneAt(Operation *op, mlir::ValueRange operands) {
+  Operation *copy = builder.clone(*op);
+  copy->setOperands(operands);
+  auto type = rowsType(op->getResult(0)).withDomain(topType.getDomain());
+  copy->getResult(0).setType(type);
+  SmallVector<mlir::Attribute> maps(operands.size(), MapAttr::get(builder.getContext(), Map::Self));
+  copy->setAttr("maps", builder.getArrayAttr(maps));
+  copy->setLoc(location);
+  return copy->getResult(0);
 }
 
-void Sweeps::place(Operation *op) {
-  Domain walked = walkedDomain(op);
-  Ready result;
-  for (Value operand : op->getOperands()) {
-    if (!isInside(operand))
-      continue;
-    Ready source = ready[operand];
-    result.atLevel = std::max(result.atLevel, domainOf(operand) == walked ? source.atLevel : source.below);
-    result.below = std::max(result.below, source.below);
-  }
-  if (collectMap(op) != Map::Self)
-    result.below = result.atLevel + 1;
-  result.below = std::max(result.atLevel, result.below);
-  ready[op->getResult(0)] = result;
+Value FoldBuilder::shaped(Value value, const OnlineSum &sum, size_t first) {
+  for (const OnlineSum::Step &step : llvm::drop_begin(sum.steps, first))
+    if (step.isShape)
+      value = cloneAt(body[step.op].op, value);
+  return value;
 }
 
-/// Makes `value` available in a sweep: it is computed there, rebuilt, or carried over.
-void Sweeps::bring(Value value, unsigned sweep) {
-  if (!isInside(value) || ready[value].atLevel == sweep)
-    return;
-  unsigned home = ready[value].atLevel;
-  Operation *op = value.getDefiningOp();
-  if (!list[home].yields.contains(value) && isRebuilt(value)) {
-    if (list[sweep].ops.insert(op))
-      for (Value operand : op->getOperands())
-        bring(operand, sweep);
-    return;
-  }
-  if (list[home].yields.insert(value) && domainOf(value) == finest)
-    ++numScratch;
+FoldBuilder::Accumulators FoldBuilder::scaled(const Accumulators &accumulators, Value top) {
+  Value less = make<SubOp>(topType, {accumulators[0], top});
+  Value factor = make<ExpOp>(topType, less);
+  Accumulators result = {top};
+  for (auto [i, sum] : llvm::enumerate(fold.sums))
+    result.push_back(make<MulOp>(accumulatorType(sum), {accumulators[i + 1], shaped(factor, sum)}));
+  return result;
 }
 
-/// The bytes that an edge reads, and its operations in bytes' worth, to compute `value` again.
-double Sweeps::rebuildBytes(Value value) {
-  auto [slot, isNew] = rebuilding.try_emplace(value, 0.0);
-  if (!isNew)
-    return slot->second;
-  Operation *op = value.getDefiningOp();
-  double bytes = static_cast<double>(mlir::cast<RowsType>(value.getType()).getRowSize()) / machine.operationsPerByte;
-  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    auto type = mlir::cast<RowsType>(operand.getType());
-    if (!isInside(operand))
-      // The row of an outer level is at hand, and one number for all is a constant.
-      bytes +=
-          isOuterLevel(readMap(op, static_cast<unsigned>(i))) || type.getDomain() == Domain::One ? 0.0 : rowBytes(type);
-    else if (domainOf(operand) == finest)
-      bytes += isRebuilt(operand) ? rebuildBytes(operand) : rowBytes(type);
+/// Starts a region with the accumulators, `copies` times, and rows of `more`.
+FoldBuilder::Accumulators FoldBuilder::enter(mlir::Region &region, llvm::ArrayRef<mlir::Type> more, unsigned copies) {
+  mlir::Block *block = builder.createBlock(&region);
+  for (unsigned i = 0; i < copies; ++i) {
+    block->addArgument(topType, location);
+    for (const OnlineSum &sum : fold.sums)
+      block->addArgument(accumulatorType(sum), location);
   }
-  if (mlir::isa<DotOp>(op))
-    bytes += 2 * static_cast<double>(mlir::cast<RowsType>(op->getOperand(0).getType()).getRowSize()) /
-             machine.operationsPerByte;
-  return rebuilding[value] = bytes;
+  for (mlir::Type type : more)
+    block->addArgument(mlir::cast<RowsType>(type).withDomain(topType.getDomain()), location);
+  return Accumulators(block->getArguments().begin(), block->getArguments().end());
 }
 
-bool Sweeps::isRebuilt(Value value) {
-  Operation *op = value.getDefiningOp();
-  return domainOf(value) == finest && mlir::isa<SpreadOp, DenseOp>(op) && !isProduct(op) &&
-         rebuildBytes(value) <= 2 * rowBytes(mlir::cast<RowsType>(value.getType()));
+void FoldBuilder::build(IRMapping &local) {
+  auto walked = body[fold.top].walked;
+  // The rows that a step takes: the scores, then every factor, each once for each map.
+  SmallVector<Value> inputs = {local.lookupOrDefault(body[fold.top].op->getOperand(0))};
+  llvm::DenseMap<std::pair<Value, Map>, unsigned> placeOf;
+  for (const OnlineSum &sum : fold.sums)
+    for (const OnlineSum::Step &step : sum.steps) {
+      Operation *op = body[step.op].op;
+      for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+        if (i == step.operand || step.total != Body::kNone || op->getOperand(i).getDefiningOp<ConstantOp>())
+          continue;
+        auto [slot, isNew] =
+            placeOf.try_emplace({op->getOperand(i), readMap(op, i)}, static_cast<unsigned>(inputs.size()));
+        if (!isNew)
+          continue;
+        Value rows = local.lookupOrDefault(op->getOperand(i));
+        if (readMap(op, i) != Map::Self)
+          rows = builder.create<SpreadOp>(location, rowsType(rows).withDomain(walked), rows, readMap(op, i));
+        inputs.push_back(rows);
+      }
+    }
+  SmallVector<mlir::Type> types = {topType};
+  for (const OnlineSum &sum : fold.sums)
+    types.push_back(accumulatorType(sum));
+  auto result = builder.create<FoldOp>(location, types, inputs, body[fold.top].collects);
+  mlir::OpBuilder::InsertionGuard guard(builder);
+
+  const double lowest =
+      -llvm::APFloat::getLargest(mlir::cast<mlir::FloatType>(topType.getElementType()).getFloatSemantics())
+           .convertToDouble();
+  enter(result.getInit(), {}, 0);
+  Accumulators first = {constant(topType, lowest)};
+  for (const OnlineSum &sum : fold.sums)
+    first.push_back(constant(accumulatorType(sum), 0));
+  builder.create<YieldOp>(location, first);
+
+  Accumulators rows = enter(result.getStep(), SmallVector<mlir::Type>(mlir::ValueRange(inputs).getTypes()), 1);
+  size_t numAccumulators = types.size();
+  Value score = rows[numAccumulators];
+  Value top = make<MaxOp>(topType, {rows[0], score});
+  Accumulators next = scaled(Accumulators(rows.begin(), rows.begin() + numAccumulators), top);
+  Value power = make<ExpOp>(topType, make<SubOp>(topType, {score, top}));
+  for (auto [k, sum] : llvm::enumerate(fold.sums)) {
+    Value value = power;
+    for (const OnlineSum::Step &step : sum.steps) {
+      if (step.total != Body::kNone)
+        continue;
+      Operation *op = body[step.op].op;
+      SmallVector<Value> operands;
+      for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+        if (i == step.operand)
+          operands.push_back(value);
+        else if (auto number = op->getOperand(i).getDefiningOp<ConstantOp>())
+          operands.push_back(
+              constant(rowsType(number).withDomain(topType.getDomain()), number.getValue().convertToDouble()));
+        else
+          operands.push_back(rows[numAccumulators + placeOf.lookup({op->getOperand(i), readMap(op, i)})]);
+      }
+      value = cloneAt(op, operands);
+    }
+    next[k + 1] = make<AddOp>(accumulatorType(sum), {next[k + 1], value});
+  }
+  builder.create<YieldOp>(location, next);
+
+  Accumulators parts = enter(result.getJoin(), {}, 2);
+  Accumulators left(parts.begin(), parts.begin() + numAccumulators),
+      right(parts.begin() + numAccumulators, parts.end());
+  top = make<MaxOp>(topType, {left[0], right[0]});
+  Accumulators joined = scaled(left, top), other = scaled(right, top);
+  for (size_t k = 1; k < numAccumulators; ++k)
+    joined[k] = make<AddOp>(rowsType(joined[k]), {joined[k], other[k]});
+  builder.create<YieldOp>(location, joined);
+
+  Accumulators last = enter(result.getFinish(), {}, 1);
+  SmallVector<Value> finished;
+  // Nothing was met: the maximum of nothing is 0, and so are all sums.
+  auto flags = RowsType::get(builder.getContext(), topType.getDomain(), topType.getShape(), builder.getI1Type(),
+                             topType.getResidency());
+  Value isEmpty = make<EqualOp>(flags, {last[0], constant(topType, lowest)});
+  finished.push_back(make<SelectOp>(topType, {isEmpty, constant(topType, 0), last[0]}));
+  Value one = constant(topType, 1);
+  for (auto [k, sum] : llvm::enumerate(fold.sums)) {
+    Value value = last[k + 1];
+    for (auto [place, step] : llvm::enumerate(sum.steps))
+      if (step.total != Body::kNone) {
+        size_t total = static_cast<size_t>(
+            llvm::find_if(fold.sums, [&](const OnlineSum &other) { return other.sum == step.total; }) -
+            fold.sums.begin());
+        Value divisor = make<SelectOp>(topType, {isEmpty, one, last[total + 1]});
+        value = make<DivOp>(accumulatorType(sum), {value, shaped(divisor, sum, place + 1)});
+      }
+    finished.push_back(value);
+  }
+  builder.create<YieldOp>(location, finished);
+
+  local.map(body[fold.top].op->getResult(0), result.getResult(0));
+  for (auto [k, sum] : llvm::enumerate(fold.sums))
+    local.map(body[sum.sum].op->getResult(0), result.getResult(k + 1));
 }
+
+//===- Groups ----------------------------------------------------------------------------------------------------===//
 
 /// Builds the op of one group.
 class GroupBuilder {
 public:
-  GroupBuilder(mlir::func::FuncOp function, const Groups &groups, const Machine &machine)
-      : groups(groups), machine(machine), builder(function.getBody().front().getTerminator()) {}
+  explicit GroupBuilder(const Groups &groups)
+      : groups(groups), body(groups.getBody()),
+        builder(mlir::func::FuncOp(body.function).getBody().front().getTerminator()) {}
 
-  GroupOp build(unsigned index, LoopKind kind);
+  void build(const Group &group);
   /// Where each value of the function lives now.
-  mlir::IRMapping outside;
-  unsigned numSweeps = 0, numScratch = 0;
+  IRMapping outside;
+  unsigned numSweeps = 0, numScratch = 0, numFolds = 0;
 
 private:
-  void clone(Operation *op, mlir::IRMapping &inside);
+  void buildSweeps(const Group &group, IRMapping &inside);
+  void buildSweep(const Sweeps::Sweep &sweep, const IRMapping &inside, IRMapping &local);
   mlir::Location locationOf(const Group &group);
 
   const Groups &groups;
-  const Machine &machine;
+  const Body &body;
   mlir::OpBuilder builder;
 };
 
 /// All places of the model that the group computes.
 mlir::Location GroupBuilder::locationOf(const Group &group) {
   SmallVector<mlir::Location> places;
-  for (Operation *op : group.ops)
-    places.push_back(op->getLoc());
+  for (unsigned op : group.ops)
+    places.push_back(body[op].op->getLoc());
   return mlir::FusedLoc::get(builder.getContext(), places);
 }
 
-void GroupBuilder::clone(Operation *op, mlir::IRMapping &inside) {
-  builder.clone(*op, inside)->removeAttr("flow.again");
+/// Clones the ops of a sweep, each when what it reads in the same sweep is there: a fold comes after all its factors,
+/// and before what reads one of its results.
+void GroupBuilder::buildSweep(const Sweeps::Sweep &sweep, const IRMapping &inside, IRMapping &local) {
+  llvm::DenseSet<unsigned> waiting(sweep.ops.begin(), sweep.ops.end());
+  for (const OnlineFold &fold : sweep.folds) {
+    waiting.insert(fold.top);
+    for (const OnlineSum &sum : fold.sums)
+      waiting.insert(sum.sum);
+  }
+  auto isWaiting = [&](Value value) {
+    auto source = body.find(value);
+    return source && waiting.contains(*source);
+  };
+  SmallVector<bool> isBuilt(sweep.folds.size());
+  while (!waiting.empty()) {
+    size_t before = waiting.size();
+    for (unsigned number : sweep.ops) {
+      Operation *op = body[number].op;
+      if (!waiting.contains(number) || llvm::any_of(op->getOperands(), isWaiting))
+        continue;
+      builder.clone(*op, local);
+      waiting.erase(number);
+    }
+    for (auto [i, fold] : llvm::enumerate(sweep.folds)) {
+      bool isReady = !isBuilt[i] && !isWaiting(body[fold.top].op->getOperand(0));
+      for (const OnlineSum &sum : fold.sums)
+        for (const OnlineSum::Step &step : sum.steps)
+          for (auto [k, operand] : llvm::enumerate(body[step.op].op->getOperands()))
+            isReady &= k == step.operand || step.total != Body::kNone || !isWaiting(operand);
+      if (!isReady)
+        continue;
+      FoldBuilder(body, fold, builder, body[fold.top].op->getLoc()).build(local);
+      isBuilt[i] = true;
+      ++numFolds;
+      waiting.erase(fold.top);
+      for (const OnlineSum &sum : fold.sums)
+        waiting.erase(sum.sum);
+    }
+    assert(waiting.size() < before && "ops of a sweep wait for each other");
+    if (waiting.size() == before)
+      return;
+  }
 }
 
-GroupOp GroupBuilder::build(unsigned index, LoopKind kind) {
-  const Group &group = groups.list()[index];
+void GroupBuilder::buildSweeps(const Group &group, IRMapping &inside) {
+  Sweeps sweeps = groups.sweepsOf(group);
+  numSweeps += static_cast<unsigned>(sweeps.list.size());
+  mlir::Location location = locationOf(group);
+  for (const Sweeps::Sweep &sweep : sweeps.list) {
+    SmallVector<mlir::Type> types;
+    for (unsigned value : sweep.yields) {
+      types.push_back(body[value].op->getResult(0).getType());
+      numScratch += body[value].domain == group.domain && !llvm::is_contained(group.writes, value);
+    }
+    auto op = builder.create<SweepOp>(location, types);
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    builder.createBlock(&op.getBody());
+    IRMapping local = inside;
+    buildSweep(sweep, inside, local);
+    SmallVector<Value> yielded;
+    for (auto [value, crossed] : llvm::zip_equal(sweep.yields, op.getResults())) {
+      yielded.push_back(local.lookup(body[value].op->getResult(0)));
+      inside.map(body[value].op->getResult(0), crossed);
+    }
+    builder.create<YieldOp>(location, yielded);
+  }
+}
+
+void GroupBuilder::build(const Group &group) {
   llvm::SetVector<Value> inputs;
   llvm::SetVector<Operation *> constants;
-  SmallVector<Value> outputs;
-  for (Operation *op : group.ops) {
-    for (Value operand : op->getOperands())
+  for (unsigned number : group.ops)
+    for (Value operand : body[number].op->getOperands()) {
+      auto source = body.find(operand);
       if (auto constant = operand.getDefiningOp<ConstantOp>())
         constants.insert(constant);
-      else if (groups.of(operand) != index)
+      else if (!source || !llvm::is_contained(group.ops, *source))
         inputs.insert(operand);
-    if (groups.escapes(op->getResult(0)))
-      outputs.push_back(op->getResult(0));
-  }
+    }
   SmallVector<Value> operands;
   for (Value input : inputs)
     operands.push_back(outside.lookupOrDefault(input));
+  SmallVector<mlir::Type> types;
+  SmallVector<mlir::Attribute> orders;
+  bool hasOwnOrder = true;
+  for (auto [value, order] : llvm::zip_equal(group.writes, group.orders)) {
+    types.push_back(body[value].op->getResult(0).getType());
+    orders.push_back(OrderAttr::get(builder.getContext(), order));
+    hasOwnOrder &= order == walkOrder(group.kind.loop, body[value].domain);
+  }
   mlir::Location location = locationOf(group);
-  auto result = builder.create<GroupOp>(location, mlir::ValueRange(outputs).getTypes(), operands, kind.loop,
-                                        group.domain, group.phase);
+  auto result = builder.create<GroupOp>(location, types, operands, group.kind.loop, group.domain, group.phase,
+                                        hasOwnOrder ? mlir::ArrayAttr() : builder.getArrayAttr(orders));
   mlir::OpBuilder::InsertionGuard guard(builder);
-  mlir::Block *body = builder.createBlock(&result.getBody());
-  mlir::IRMapping inside;
+  mlir::Block *block = builder.createBlock(&result.getBody());
+  IRMapping inside;
   for (Value input : inputs)
-    inside.map(input, body->addArgument(input.getType(), input.getLoc()));
+    inside.map(input, block->addArgument(input.getType(), input.getLoc()));
   for (Operation *constant : constants)
     builder.clone(*constant, inside);
-  if (!kind.isTraversal()) {
-    for (Operation *op : group.ops)
-      clone(op, inside);
-  } else {
-    Sweeps sweeps(group, kind.loop, groups, index, machine);
-    numSweeps += static_cast<unsigned>(sweeps.list.size());
-    numScratch += sweeps.numScratch;
-    for (Sweeps::Sweep &sweep : sweeps.list) {
-      auto op = builder.create<SweepOp>(location, mlir::ValueRange(sweep.yields.getArrayRef()).getTypes());
-      mlir::OpBuilder::InsertionGuard inner(builder);
-      builder.createBlock(&op.getBody());
-      mlir::IRMapping local = inside;
-      for (Operation *member : group.ops)  // in program order, also what is rebuilt
-        if (sweep.ops.contains(member))
-          clone(member, local);
-      SmallVector<Value> yielded;
-      for (auto [value, crossed] : llvm::zip_equal(sweep.yields, op.getResults())) {
-        yielded.push_back(local.lookup(value));
-        inside.map(value, crossed);
-      }
-      builder.create<YieldOp>(location, yielded);
-    }
-  }
+  if (group.kind.isTraversal())
+    buildSweeps(group, inside);
+  else
+    for (unsigned op : group.ops)
+      builder.clone(*body[op].op, inside);
   SmallVector<Value> yielded;
-  for (auto [value, written] : llvm::zip_equal(outputs, result.getResults())) {
-    yielded.push_back(inside.lookup(value));
-    outside.map(value, written);
+  for (auto [value, written] : llvm::zip_equal(group.writes, result.getResults())) {
+    yielded.push_back(inside.lookup(body[value].op->getResult(0)));
+    outside.map(body[value].op->getResult(0), written);
   }
   builder.create<YieldOp>(location, yielded);
-  return result;
 }
 
 struct FormGroupsPass : impl::FormGroupsPassBase<FormGroupsPass> {
+  using FormGroupsPassBase::FormGroupsPassBase;
+
   void runOnFlow() override {
     mlir::func::FuncOp function = getOperation();
     mlir::Block &block = function.getBody().front();
     SmallVector<Operation *> ops;
     for (Operation &op : block.without_terminator())
       ops.push_back(&op);
-    Groups groups(function);
-    Cost cost = estimate(function, groups);
-    Machine machine(function);
-    GroupBuilder build(function, groups, machine);
-    for (unsigned i = 0; i < groups.list().size(); ++i)
-      build.build(i, cost.groups[i].kind);
+    GroupOptions options;
+    options.fuse = fuse;
+    options.rebuild = rebuild;
+    options.remark = [](mlir::Location location, const std::string &text) { mlir::emitRemark(location) << text; };
+    Groups groups(function, options);
+    GroupBuilder builder(groups);
+    for (const Group &group : groups.list())
+      builder.build(group);
     for (mlir::OpOperand &result : block.getTerminator()->getOpOperands())
-      result.set(build.outside.lookupOrDefault(result.get()));
+      result.set(builder.outside.lookupOrDefault(result.get()));
     for (Operation *op : llvm::reverse(ops))
       if (op->use_empty())  // constants may be results
         op->erase();
     numGroups += groups.list().size();
-    numSweeps += build.numSweeps;
-    numScratch += build.numScratch;
+    numSweeps += builder.numSweeps;
+    numScratch += builder.numScratch;
+    numFolds += builder.numFolds;
   }
 };
 

@@ -130,7 +130,12 @@ def FormGroupsPass : FlowPass<"flow-form-groups"> {
   let statistics = [
     Statistic<"numGroups", "num-groups", "Groups formed">,
     Statistic<"numSweeps", "num-sweeps", "Sweeps in traversals">,
-    Statistic<"numScratch", "num-scratch", "Values of edges or pairs carried from sweep to sweep">
+    Statistic<"numScratch", "num-scratch", "Values of edges or pairs carried from sweep to sweep">,
+    Statistic<"numFolds", "num-folds", "Maxima folded with the sums that depend on them">
+  ];
+  let options = [
+    Option<"fuse", "fuse", "bool", "true", "Compute several ops in one loop where that takes less time">,
+    Option<"rebuild", "rebuild", "bool", "true", "Compute values again where they are read if that takes less time">
   ];
 }
 
@@ -197,31 +202,56 @@ def PrintKeysPass : FlowPass<"flow-print-keys"> {
   }];
 }
 
-def RecomputePass : FlowPass<"flow-recompute"> {
-  let summary = "Recomputes values where they are read, if that costs less than storing them.";
+def ReuseSumsPass : FlowPass<"flow-reuse-sums"> {
+  let summary = "Computes sums from sums that exist already, where that saves a walk over the rows.";
   let description = [{
-    The gradients of an edge softmax read one number per edge, which would have to be stored until then. The pass
-    recomputes it from values that are stored per node and per pair:
+    The gradient of an attention layer needs, for each node, the sum of `p · d` over its edges, where `d` is the dot
+    product of a row that is the same for all of them and the row that the layer itself has summed:
     ```mlir
-    %a = flow.add %s[src_pair], %t[dst_pair] : …
-    %d = flow.sub %a, %top[dst] : …
-    %e = flow.exp %d : …
-    %y = flow.div %e, %sum[dst] : …                        // read by the sum, and again by the gradients
+    %m = flow.mul %p, %x[src] : …
+    %s = flow.reduce sum %m via dst : …
+    %d = flow.dot %g[dst], %x[src] {guarded} : … -> <edge, f32, device>
+    %a = flow.chain %d, %p : …
+    %r = flow.reduce sum %a via dst : …              // another walk over the edges
     ->
-    …
-    %a2 = flow.add %s[src_pair], %t[dst_pair] {flow.again = 0} : …
-    %d2 = flow.sub %a2, %top[dst] {flow.again = 0} : …
-    %e2 = flow.exp %d2 {flow.again = 0} : …
-    %y2 = flow.div %e2, %sum[dst] {flow.again = 0} : …     // read by the gradients
+    %r = flow.dot %g, %s {guarded} : … -> <node, f32, device>
     ```
-    The pass looks at the tables between groups, in the forward and in the backward phase. A value is recomputed in every
-    group that reads it, together with the values of the same row that it depends on. Other values stay tables or become
-    tables. The pass keeps the rewrite if the whole function then costs less, and undoes it otherwise. The cost is `price`
-    in `compiler/Analysis/Cost.h`: bytes, operations, and memory held from the forward to the backward phase. Products,
-    reductions and results are always stored. The attribute `flow.again` distinguishes equal ops of different groups. The
-    pass runs last, since other passes would see the same op several times.
+    Sums are linear, so this holds for all sums of products, quotients, negation, dot products, sums along axes, and
+    products with weights: the factors of one sum must be among those of the other, and those that remain must be the
+    same for all rows that the first one adds up. A sum of pairs may stand in between: `Σ p · dot(linear(g[node], Wᵀ), x)`
+    over edges is `dot(g, out)` if `out` is a sum over pairs of `linear(s, W)`, and `s` a sum over edges of `p · x`. The
+    pass recognises the ops, not a model or function.
+
+    The pass leaves alone a sum if the one that exists has a factor which it lacks, since that factor may be 0. It also
+    leaves alone maxima and minima, and sums for which it takes longer to read what exists than to walk the rows again.
+    A remark gives both times; the time of the walk is that of a loop that computes nothing else. A row that no
+    edge leads to stays 0. Where a gradient is 0, so is what is computed from it. Where it is not, and the sum that exists
+    holds inf or NaN, the result does as well, even if the dot product of an edge was 0.
+
+    Runs after `flow-differentiate`, which makes such sums, and before other passes rewrite the gradients: until then they
+    have the factors of the sums from which they were derived.
   }];
-  let statistics = [Statistic<"numRebuilt", "num-rebuilt", "Values recomputed where they are read">];
+  let statistics = [Statistic<"numReused", "num-reused", "Sums computed from other sums">];
+}
+
+def SplitPhasesPass : Pass<"flow-split-phases", "mlir::ModuleOp"> {
+  let dependentDialects = ["::hector::flow::FlowDialect", "::mlir::func::FuncDialect"];
+  let summary = "Makes the groups of each phase a function, which the original function calls.";
+  let description = [{
+    What runs once for a graph, what depends on parameters alone, the forward phase and the backward phase become
+    functions of their own. The original function calls them one after the other. What one phase leaves for another is a
+    result of the first and an argument of the second, so it is owned by whoever calls them:
+    ```mlir
+    func.func @rgat(%x: …, %W: …, %q: …, %grad: …) -> (…) {
+      %wq = call @rgat.weights(%q, %W) : …                    // once per update
+      %out, %kept = call @rgat.forward(%x, %W, %wq) : …
+      %dx, %dW, %dq = call @rgat.backward(%x, %W, %q, %grad, %wq, %kept) : …
+      return %out, %dx, %dW, %dq : …
+    }
+    ```
+    A phase without groups has no function. Runs after `flow-form-groups`.
+  }];
+  let statistics = [Statistic<"numFunctions", "num-functions", "Functions made of phases">];
 }
 
 def SpreadReadsPass : FlowPass<"flow-spread-reads"> {

@@ -31,9 +31,9 @@ struct PrintCostPass : impl::PrintCostPassBase<PrintCostPass> {
   }
 
   static void print(mlir::func::FuncOp function, llvm::raw_ostream &out) {
-    Cost cost = estimate(function);
-    RowCounts rows(function);
-    Machine machine(function);
+    Groups groups(function);
+    Cost cost = estimate(groups);
+    LoopPricer pricer(groups.getBody(), groups.getMachine());
     mlir::AsmState names(function);
     auto number = [](double value) { return llvm::format("%.0f", value); };
     auto name = [&](mlir::Value value) {
@@ -45,17 +45,22 @@ struct PrintCostPass : impl::PrintCostPassBase<PrintCostPass> {
     out << "groups of @" << function.getName() << ": " << cost.groups.size() << "\n";
     for (size_t i = 0; i < cost.groups.size(); ++i) {
       const GroupCost &group = cost.groups[i];
-      static constexpr llvm::StringRef kPhases[] = {"once", "forward", "backward"};
+      static constexpr llvm::StringRef kPhases[] = {"once", "weights", "forward", "backward"};
       out << "group " << i << ": " << kPhases[static_cast<unsigned>(group.phase)] << ", "
           << stringifyLoop(group.kind.loop) << " over " << stringifyDomain(group.domain) << "\n";
       for (const OpCost &op : group.ops)
         out << "  " << op.op->getName() << " " << name(op.op->getResult(0)) << ": " << number(op.rows) << " rows, "
-            << number(op.operations) << " operations, " << number(bytesAlone(op.op, rows, machine)) << " bytes alone\n";
+            << number(op.operations) << " operations, "
+            << number(bytesAlone(*groups.getBody().find(op.op->getResult(0)), pricer)) << " bytes alone\n";
       for (const TableCost &read : group.reads) {
         out << "  reads " << name(read.table);
         if (read.map != Map::Self)
           out << "[" << stringifyMap(read.map) << "]";
-        out << ": " << number(read.bytes) << " bytes" << (read.isGathered ? ", gathered" : "") << "\n";
+        out << ": " << number(read.bytes) << " bytes"
+            << (read.isGathered   ? ", gathered"
+                : read.isPermuted ? ", permuted"
+                                  : "")
+            << "\n";
       }
       if (group.indexBytes > 0)
         out << "  indices: " << number(group.indexBytes) << " bytes\n";

@@ -5,6 +5,25 @@ namespace hector::flow {
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
+int64_t sizeOf(ArrayRef<int64_t> shape) {
+  int64_t size = 1;
+  for (int64_t extent : shape)
+    size *= extent;
+  return size;
+}
+
+SmallVector<int64_t> padded(ArrayRef<int64_t> shape, size_t rank) {
+  if (shape.empty() || (shape.size() < rank && sizeOf(shape) == 1))
+    return {};
+  SmallVector<int64_t> result(shape.size() < rank ? rank - shape.size() : 0, 1);
+  result.append(shape.begin(), shape.end());
+  return result;
+}
+
+bool mayHaveEmptyRows(Domain from, Map map) {
+  return !(from == Domain::Edge && (map == Map::SrcPair || map == Map::DstPair));
+}
+
 void RowBuilder::startAt(mlir::Operation *op) {
   if (draft) {
     draft->startBefore(op);
@@ -59,6 +78,49 @@ Read RowBuilder::make(llvm::StringRef name, ArrayRef<Read> operands, ArrayRef<in
 Read RowBuilder::choose(Read condition, Read then, Read otherwise) {
   auto shape = commonShape(then.shape(), otherwise.shape());
   return make<SelectOp>({condition, then, otherwise}, *commonShape(condition.shape(), *shape));
+}
+
+Read RowBuilder::view(Read a, ArrayRef<int64_t> shape) {
+  if (a.shape() == shape)
+    return a;
+  Domain here = std::exchange(at, a.type().getDomain());
+  Read seen = reshape({a.table}, shape);
+  at = here;
+  return {seen.table, a.map};
+}
+
+Read RowBuilder::toShape(Read a, ArrayRef<int64_t> shape) {
+  if (a.shape() == shape)
+    return a;
+  a = view(a, padded(a.shape(), shape.size()));
+  if (a.shape() == shape)
+    return a;
+  Domain here = std::exchange(at, a.type().getDomain());
+  Read repeated = make<ExpandOp>({Read{a.table}}, shape);
+  at = here;
+  return {repeated.table, a.map};
+}
+
+Read RowBuilder::reciprocal(Read a) {
+  Domain here = std::exchange(at, a.type().getDomain());
+  Read inverse = binary<DivOp>(constant(1.0), {a.table});
+  at = here;
+  return {inverse.table, a.map};
+}
+
+Read RowBuilder::ones(Domain domain) {
+  Domain here = std::exchange(at, domain);
+  Read one{materialise(constant(1.0))};
+  at = here;
+  return one;
+}
+
+Read RowBuilder::isFed(Domain from, Map map) {
+  Read one = ones(from);
+  Domain here = std::exchange(at, from);
+  mlir::Value count = reduce(ReduceKind::Sum, one, map);
+  at = here;
+  return compare(constant(0.0), {count});
 }
 
 Read RowBuilder::sumAxis(Read a, int64_t axis) {

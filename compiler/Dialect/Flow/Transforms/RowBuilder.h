@@ -21,6 +21,15 @@ struct Read {
   bool operator==(const Read &other) const = default;
 };
 
+/// How many numbers a row of this shape holds.
+int64_t sizeOf(llvm::ArrayRef<int64_t> shape);
+
+/// `shape` with axes of size 1 in front until it has `rank`; one number alone fits anywhere and has none.
+llvm::SmallVector<int64_t> padded(llvm::ArrayRef<int64_t> shape, size_t rank);
+
+/// Whether the domain that `map` leads to from `from` may have rows that no row of `from` leads to. A pair has edges.
+bool mayHaveEmptyRows(Domain from, Map map);
+
 /// Builds ops at the domain `at`; the maps of reads given to it and taken from it start there.
 class RowBuilder {
 public:
@@ -53,6 +62,21 @@ public:
   Read choose(Read condition, Read then, Read otherwise);
   Read compare(Read less, Read more) { return binaryTruth<LessOp>(less, more); }
   Read reshape(Read a, llvm::ArrayRef<int64_t> shape) { return make<ReshapeOp>({a}, shape); }
+  /// The same numbers in another row shape, computed in the domain of the table and not once per reader.
+  Read view(Read a, llvm::ArrayRef<int64_t> shape);
+  /// Repeats a row that lacks leading axes, or has axes of size 1, until it has `shape`; in the domain of the table.
+  Read toShape(Read a, llvm::ArrayRef<int64_t> shape);
+  /// 1 / a, computed in the domain of the table.
+  Read reciprocal(Read a);
+  /// An element-wise op on rows of which one may lack leading axes: it is used for all of them.
+  template <class Op> Read combine(Read a, Read b) {
+    size_t rank = std::max(a.shape().size(), b.shape().size());
+    return binary<Op>(view(a, padded(a.shape(), rank)), view(b, padded(b.shape(), rank)));
+  }
+  /// The number 1 in every row of `domain`.
+  Read ones(Domain domain);
+  /// Whether any row of `from` leads to a row of `at` along `map`.
+  Read isFed(Domain from, Map map);
   Read sumAxis(Read a, int64_t axis);
   Read sumLead(Read a, int64_t axes);
   /// Sums over the axes along which `shape` was repeated.

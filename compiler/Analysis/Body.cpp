@@ -1,0 +1,99 @@
+#include "compiler/Analysis/Body.h"
+
+namespace hector::flow {
+
+using mlir::Operation;
+using mlir::Value;
+
+Body::Body(mlir::func::FuncOp function) : function(function), rows(function), numArguments(function.getNumArguments()) {
+  for (Operation &op : function.getBody().front().without_terminator())
+    if (!mlir::isa<ConstantOp>(op)) {
+      numberOf[&op] = size();
+      ops.emplace_back().op = &op;
+    }
+  for (unsigned number = 0; number < size(); ++number) {
+    Op &info = ops[number];
+    auto type = mlir::cast<RowsType>(info.op->getResult(0).getType());
+    info.walked = walkedDomain(info.op);
+    info.domain = type.getDomain();
+    info.collects = collectMap(info.op);
+    info.isProduct = flow::isProduct(info.op);
+    info.isCheap = mlir::isa<SpreadOp>(info.op) || (mlir::isa<DenseOp>(info.op) && !info.isProduct);
+    (info.isProduct ? info.products : info.scalars) = operations(info.op, rows);
+    info.rowBytes = flow::rowBytes(type);
+    info.tableBytes = flow::tableBytes(type, rows);
+    info.kinds = loopKinds(info.op);
+    for (unsigned i = 0; i < info.op->getNumOperands(); ++i) {
+      Value value = info.op->getOperand(i);
+      Operand operand;
+      operand.value = value;
+      operand.map = readMap(info.op, i);
+      operand.type = mlir::cast<RowsType>(value.getType());
+      operand.rowBytes = flow::rowBytes(operand.type);
+      operand.tableBytes = flow::tableBytes(operand.type, rows);
+      if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(value)) {
+        operand.table = argument.getArgNumber();
+      } else if (auto source = find(value)) {
+        operand.source = *source;
+        operand.table = tableOf(*source);
+        operand.inner = innerKinds(info.op, i);
+        if (!llvm::is_contained(ops[*source].readers, number))
+          ops[*source].readers.push_back(number);
+      } else {
+        continue;
+      }
+      info.operands.push_back(operand);
+    }
+  }
+  for (Value result : function.getBody().front().getTerminator()->getOperands())
+    if (auto source = find(result))
+      ops[*source].isReturned = true;
+  findPhases();
+}
+
+std::optional<unsigned> Body::find(Value value) const {
+  auto found = value.getDefiningOp() ? numberOf.find(value.getDefiningOp()) : numberOf.end();
+  return found == numberOf.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// Whether an argument is a parameter: a table of weights, not of rows and not the gradient of a result.
+static bool isParameter(mlir::func::FuncOp function, Value value) {
+  auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
+  if (!argument)
+    return false;
+  auto name = function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), "flow.name");
+  return mlir::cast<RowsType>(value.getType()).getDomain() <= Domain::EdgeType &&
+         !(name && name.getValue().starts_with("grad."));
+}
+
+void Body::findPhases() {
+  if (auto count = function->getAttrOfType<mlir::IntegerAttr>("flow.forward_results")) {
+    for (Op &op : ops)
+      op.phase = Phase::Backward;
+    Operation *end = function.getBody().front().getTerminator();
+    unsigned numForward = std::min(static_cast<unsigned>(std::max<int64_t>(count.getInt(), 0)), end->getNumOperands());
+    for (Value result : end->getOperands().take_front(numForward))
+      if (auto source = find(result))
+        ops[*source].phase = Phase::Forward;
+    for (Op &op : llvm::reverse(ops))
+      if (llvm::any_of(op.readers, [&](unsigned reader) { return ops[reader].phase == Phase::Forward; }))
+        op.phase = Phase::Forward;
+  }
+  for (Op &op : ops) {
+    if (mlir::isa<DropoutOp>(op.op))  // drawn anew in every step, whatever it reads
+      continue;
+    Phase earliest = Phase::Graph;
+    for (Value operand : op.op->getOperands()) {
+      auto source = find(operand);
+      bool isConstant = !source && operand.getDefiningOp();
+      earliest = std::max(earliest, source                           ? ops[*source].phase
+                                    : isConstant                     ? Phase::Graph
+                                    : isParameter(function, operand) ? Phase::Weights
+                                                                     : Phase::Forward);
+    }
+    if (earliest <= Phase::Weights)
+      op.phase = earliest;
+  }
+}
+
+}  // namespace hector::flow

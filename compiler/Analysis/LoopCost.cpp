@@ -1,0 +1,243 @@
+#include "compiler/Analysis/LoopCost.h"
+
+#include <cmath>
+
+namespace hector::flow {
+
+/// How much faster than memory a cache is: the largest one, and the one next to a core.
+constexpr double kCacheSpeed = 3, kNearSpeed = 12;
+/// The part of the largest cache that is next to the cores.
+constexpr double kNearPart = 1.0 / 128;
+/// Memory and arithmetic work at the same time, but not all of the shorter is hidden behind the longer.
+constexpr double kExposed = 0.25;
+
+//===- Gathers ---------------------------------------------------------------------------------------------------===//
+
+/// How often rows are read: `rows` of them `reads` times each.
+struct ReadBand {
+  double rows;
+  double reads;
+};
+
+/// The reads of a table of `domain` by all rows of `from` through `map`, most read rows first.
+static llvm::SmallVector<ReadBand> readBands(Domain domain, Domain from, Map map, const RowCounts &rows) {
+  GraphAttr graph = rows.getGraph();
+  mlir::DenseI64ArrayAttr profile = map == Map::Src       ? graph.getSourceReads()
+                                    : map == Map::Dst     ? graph.getDestinationReads()
+                                    : map == Map::SrcPair ? graph.getSrcPairReads()
+                                    : map == Map::DstPair ? graph.getDstPairReads()
+                                                          : mlir::DenseI64ArrayAttr();
+  double total = rows.of(from);
+  llvm::SmallVector<ReadBand> bands;
+  double counted = 0;
+  for (int k = profile ? static_cast<int>(profile.size()) - 1 : 0; k > 0; --k) {
+    // The middle of 2^(k-1) … 2^k - 1.
+    ReadBand band = {static_cast<double>(profile[k]), (std::ldexp(1.5, k - 1) - 0.5)};
+    counted += band.rows * band.reads;
+    bands.push_back(band);
+  }
+  if (counted > 0) {
+    for (ReadBand &band : bands)
+      band.reads *= total / counted;
+    return bands;
+  }
+  double tableRows = rows.of(domain);
+  return {{tableRows, tableRows > 0 ? total / tableRows : 0}};
+}
+
+/// The time of `reads` rows of a table, of which `missed` come from memory.
+static TableCost randomCost(double tableBytes, double rowBytes, double once, double missed, double reads,
+                            const Machine &machine) {
+  double lines = std::ceil(rowBytes / machine.lineBytes) * machine.lineBytes;
+  TableCost cost;
+  cost.isGathered = true;
+  cost.bytes = once + missed * lines;
+  cost.seconds = once / machine.bandwidth + std::max(missed * lines / machine.bandwidth, missed / machine.randomReads);
+  double speed = tableBytes <= kNearPart * machine.cacheBytes ? kNearSpeed : kCacheSpeed;
+  double hit = std::max(reads - missed, 0.0);
+  // Numbers that are next to a core cost no more than other bytes.
+  double request = speed == kNearSpeed ? 0 : 1 / machine.cachedReads;
+  cost.seconds += hit * std::max(rowBytes / (speed * machine.bandwidth), request);
+  return cost;
+}
+
+TableCost gatherCost(RowsType type, Domain from, Map map, const RowCounts &rows, const Machine &machine) {
+  double oneRow = rowBytes(type), table = tableBytes(type, rows), reads = rows.of(from);
+  // No more rows can be touched than there are readers.
+  if (table <= machine.cacheBytes)
+    return randomCost(table, oneRow, std::min(table, reads * oneRow), 0, reads, machine);
+  double room = machine.cacheBytes / std::max(oneRow, machine.lineBytes), missed = 0;
+  for (const ReadBand &band : readBands(type.getDomain(), from, map, rows)) {
+    double hot = std::min(room, band.rows);
+    room -= hot;
+    missed += hot * std::min(band.reads, 1.0) + (band.rows - hot) * band.reads;
+  }
+  return randomCost(table, oneRow, 0, missed, reads, machine);
+}
+
+TableCost permutedCost(RowsType type, const RowCounts &rows, const Machine &machine) {
+  double oneRow = rowBytes(type), table = tableBytes(type, rows), reads = rows.of(type.getDomain());
+  TableCost cost = table <= machine.cacheBytes ? randomCost(table, oneRow, table, 0, reads, machine)
+                                               : randomCost(table, oneRow, 0, reads, reads, machine);
+  cost.isPermuted = true;
+  cost.bytes += 4 * reads;
+  cost.seconds += 4 * reads / machine.bandwidth;
+  return cost;
+}
+
+//===- Loops -----------------------------------------------------------------------------------------------------===//
+
+constexpr unsigned kNumMaps = getMaxEnumValForMap() + 1;
+
+LoopPricer::LoopPricer(const Body &body, const Machine &machine)
+    : body(body), machine(machine), opMark(body.size()), readMark(body.numTables() * kNumMaps),
+      readPlace(readMark.size()) {}
+
+void LoopPricer::addReads(GroupCost &cost, llvm::ArrayRef<unsigned> ops) {
+  const LoopKind kind = cost.kind;
+  constexpr unsigned kNumDomains = getMaxEnumValForDomain() + 1;
+  bool indexed[kNumDomains * kNumMaps] = {};
+  for (unsigned number : ops) {
+    const Body::Op &op = body[number];
+    // Rows in order find their type from a few offsets, those of outer levels are known, and the single row needs no
+    // index.
+    auto note = [&](Map map) {
+      bool &isKnown = indexed[static_cast<unsigned>(op.walked) * kNumMaps + static_cast<unsigned>(map)];
+      if (map == Map::One || isKnown || kind.isLevel(op.walked, map) || kind.isSorted(op.walked, map))
+        return;
+      isKnown = true;
+      cost.indexBytes += 4 * body.rows.of(op.walked);
+    };
+    note(op.collects);
+    for (const Body::Operand &operand : op.operands) {
+      note(operand.map);
+      if (operand.source != Body::kNone && opMark[operand.source] == current)
+        continue;
+      bool isLevel = kind.isLevel(op.walked, operand.map);
+      // The rows of a traversal's levels are available: in a loop by destination, `[dst]` at an edge and `self` at a
+      // node are the same row.
+      unsigned key = operand.table * kNumMaps + static_cast<unsigned>(isLevel ? Map::Self : operand.map);
+      bool isKnown = readMark[key] == current;
+      bool isGathered = !isLevel && !kind.isSorted(op.walked, operand.map) && operand.map != Map::One;
+      TableCost read;
+      if (isGathered) {
+        if (isKnown && cost.reads[readPlace[key]].isGathered)
+          continue;
+        read = gatherCost(operand.type, op.walked, operand.map, body.rows, machine);
+      } else {
+        read.bytes = std::min(operand.tableBytes, body.rows.of(op.walked) * operand.rowBytes);
+        read.seconds = read.bytes / machine.bandwidth;
+      }
+      read.table = operand.value;
+      read.map = operand.map;
+      if (!isKnown) {
+        readMark[key] = current;
+        readPlace[key] = static_cast<unsigned>(cost.reads.size());
+        cost.reads.push_back(read);
+      } else if (read.seconds > cost.reads[readPlace[key]].seconds) {
+        cost.reads[readPlace[key]] = read;
+      }
+    }
+  }
+}
+
+void GroupCost::finish(const Machine &machine) {
+  seconds = machine.launch + std::max(memorySeconds, arithmeticSeconds) +
+            kExposed * std::min(memorySeconds, arithmeticSeconds);
+}
+
+GroupCost LoopPricer::price(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::function_ref<bool(unsigned)> isWritten) {
+  GroupCost cost;
+  cost.kind = kind;
+  ++current;
+  double products = 0, scalars = 0, accumulated = 0;
+  bool mayCross = false;  // a value of an outer level is read inside
+  for (unsigned number : ops) {
+    const Body::Op &op = body[number];
+    opMark[number] = current;
+    cost.domain = std::max(cost.domain, op.walked);  // domains are listed from coarse to fine
+    products += op.products;
+    scalars += op.scalars;
+    if (op.collects != Map::Self && !op.isProduct)
+      accumulated += op.rowBytes;
+    for (const Body::Operand &operand : op.operands)
+      mayCross |=
+          operand.type.getDomain() < op.walked && operand.source != Body::kNone && opMark[operand.source] == current;
+  }
+  if (!ops.empty())
+    cost.phase = body[ops.front()].phase;
+  cost.rows = body.rows.of(cost.domain);
+  addReads(cost, ops);
+  double memory = 0, gathered = 0;
+  for (const TableCost &read : cost.reads) {
+    cost.bytes += read.bytes;
+    memory += read.seconds;
+    if (read.isGathered)
+      gathered += rowBytes(mlir::cast<RowsType>(read.table.getType()));
+  }
+  for (unsigned number : ops)
+    if (isWritten(number)) {
+      double bytes = body[number].tableBytes;
+      cost.writes.push_back({body[number].op->getResult(0), Map::Self, false, false, bytes, bytes / machine.bandwidth});
+      cost.bytes += bytes;
+      memory += cost.writes.back().seconds;
+    }
+  cost.bytes += cost.indexBytes;
+  memory += cost.indexBytes / machine.bandwidth;
+  cost.numSweeps = kind.isTraversal() ? 1 : 0;
+  if (kind.isTraversal() && mayCross) {
+    double rereads = 0;
+    auto plan = [&](bool online) {
+      Sweeps sweeps(body, ops, kind.loop, cost.domain, isWritten, machine, online);
+      // Later sweeps read again what the first one brought near.
+      double again = 0;
+      for (const Sweeps::Sweep &sweep : llvm::drop_begin(sweeps.list))
+        for (unsigned number : sweep.ops)
+          for (const Body::Operand &operand : body[number].operands)
+            if (operand.source == Body::kNone || opMark[operand.source] != current)
+              again += std::min(operand.tableBytes, body.rows.of(body[number].walked) * operand.rowBytes);
+      double seconds = (2 * sweeps.scratchBytes + again) / (kNearSpeed * machine.bandwidth) +
+                       sweeps.extraOperations / machine.scalarRate;
+      return std::tuple(static_cast<unsigned>(sweeps.list.size()), seconds, sweeps.scratchBytes, sweeps.extraOperations,
+                        sweeps.hasFold, again);
+    };
+    auto [numSweeps, seconds, scratch, extra, hasFold, again] = plan(false);
+    cost.numSweeps = numSweeps;
+    cost.scratchBytes = scratch;
+    rereads = again;
+    double extraOperations = extra;
+    if (numSweeps > 1) {
+      auto [onlineSweeps, onlineSeconds, onlineScratch, onlineExtra, isFolded, onlineAgain] = plan(true);
+      // A GPU walks once.
+      if (isFolded && (machine.isGpu() ? onlineSweeps < numSweeps : onlineSeconds < seconds)) {
+        cost.numSweeps = onlineSweeps;
+        cost.scratchBytes = onlineScratch;
+        cost.isOnline = true;
+        rereads = onlineAgain;
+        extraOperations = onlineExtra;
+      }
+    }
+    scalars += extraOperations;
+    memory += (2 * cost.scratchBytes + rereads) / (kNearSpeed * machine.bandwidth);
+  }
+  // Sixteen threads share a row, with two rows on their way.
+  cost.registers = static_cast<unsigned>(16 + (2 * gathered + accumulated) / (4 * 16));
+  cost.operations = products + scalars;
+  cost.memorySeconds = memory;
+  cost.arithmeticSeconds = products / machine.productRate + scalars / machine.scalarRate;
+  cost.finish(machine);
+  return cost;
+}
+
+GroupCost LoopPricer::price(llvm::ArrayRef<unsigned> ops, LoopKinds kinds,
+                            llvm::function_ref<bool(unsigned)> isWritten) {
+  std::optional<GroupCost> best;
+  for (LoopKind kind : kinds.list()) {
+    GroupCost cost = price(ops, kind, isWritten);
+    if (!best || cost.seconds < best->seconds)
+      best = std::move(cost);
+  }
+  return std::move(*best);
+}
+
+}  // namespace hector::flow
