@@ -11,6 +11,7 @@
 #include "driver/Case.h"
 #include "driver/Program.h"
 #include "runtime/base/Program.h"
+#include "runtime/machine/Machine.h"
 
 #include <cmath>
 #include <cstdio>
@@ -49,7 +50,9 @@ constexpr const char *kPasses[] = {"none", "C", "R", "C,R", "default"};
 constexpr size_t kNumPasses = std::size(kPasses);
 
 struct Plan {
-  double operations, bytes, peakBytes, price;
+  double operations = 0, bytes = 0, peakBytes = 0, price = 0;
+  double gpuPrice = 0;        // for an H200
+  std::string name, gpuName;  // of the plans that `default` took
 };
 
 /// One line of the tables: one plan per entry of `kPasses`.
@@ -89,10 +92,33 @@ Result<Plan> makePlan(std::shared_ptr<mlir::MLIRContext> context, const Bound &b
     return program.status();
   if (Status status = program->attachGraph(graph); !status.isOk())
     return status;
-  if (Status status = program->runPasses(passes); !status.isOk())
-    return status;
-  flow::Cost cost = flow::estimate(program->function());
-  return Plan{cost.operations, cost.bytes, cost.peakBytes, cost.price()};
+  auto gpu = findMachine("h200");
+  if (!gpu)
+    return gpu.status();
+  Plan plan;
+  for (bool isGpu : {true, false}) {
+    Program copy = program->clone();
+    if (isGpu)
+      copy.attachMachine(*gpu);
+    PassOutput output;
+    output.onPlans = [&](const std::vector<PlanCost> &plans) {
+      for (const PlanCost &weighed : plans)
+        if (weighed.isTaken)
+          (isGpu ? plan.gpuName : plan.name) = weighed.name;
+    };
+    if (Status status = copy.runPasses(passes, output); !status.isOk())
+      return status;
+    flow::Cost cost = flow::estimate(copy.function(), copy.groupOptions());
+    if (isGpu) {
+      plan.gpuPrice = cost.price();
+      continue;
+    }
+    plan.operations = cost.operations;
+    plan.bytes = cost.bytes;
+    plan.peakBytes = cost.peakBytes;
+    plan.price = cost.price();
+  }
+  return plan;
 }
 
 void printTable(const std::vector<Row> &rows, const char *title, double unit, double Plan::*field) {
@@ -114,6 +140,15 @@ void printTable(const std::vector<Row> &rows, const char *title, double unit, do
   for (double log : logs)
     std::printf(" %9.1f%%", 100 * std::exp(log / static_cast<double>(rows.size())));
   std::printf("\n");
+}
+
+/// The plans that `default` takes.
+void printNames(const std::vector<Row> &rows) {
+  std::printf("\n%-32s %-40s %s\n", "plan taken by default", "cpu", "h200");
+  for (const Row &row : rows)
+    std::printf("%-14s %-5s %-11s %-40s %s\n", row.graph.c_str(), row.model.c_str(),
+                row.grad ? "training" : "inference", row.plans[kNumPasses - 1].name.c_str(),
+                row.plans[kNumPasses - 1].gpuName.c_str());
 }
 
 /// Measures how long a model takes from its text to the plan for training. Returns whether that is fast enough.
@@ -205,6 +240,9 @@ int benchMain(int argc, char **argv) {
   printTable(rows, "operations, GFLOP", 1e9, &Plan::operations);
   printTable(rows, "moved, MB", 1e6, &Plan::bytes);
   printTable(rows, "peak memory besides inputs and graph, MB", 1e6, &Plan::peakBytes);
+  printTable(rows, "price on a CPU, ms", 1e-3, &Plan::price);
+  printTable(rows, "price on an H200, us", 1e-6, &Plan::gpuPrice);
+  printNames(rows);
   fine &= printCompileTime((models / "hgt.hec").string(), timed->first, timed->second);
   return fine ? 0 : 1;
 }
