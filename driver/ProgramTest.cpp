@@ -145,8 +145,21 @@ TEST(Program, GroupsHoldAllOps) {
   ASSERT_TRUE(program) << program.status().message();
   ASSERT_TRUE(program->runPasses("default").isOk());
   ASSERT_TRUE(program->formGroups().isOk());
-  for (mlir::Operation &op : program->function().front().without_terminator())
-    EXPECT_TRUE(mlir::isa<flow::GroupOp>(op)) << op.getName().getStringRef().str();
+  std::set<std::string> called, made;
+  for (mlir::Operation &op : program->function().front().without_terminator()) {
+    auto call = mlir::dyn_cast<mlir::func::CallOp>(op);
+    ASSERT_TRUE(call) << op.getName().getStringRef().str();
+    called.insert(call.getCallee().str());
+  }
+  for (auto phase : program->module().getOps<mlir::func::FuncOp>()) {
+    if (phase == program->function())
+      continue;
+    made.insert(phase.getName().str());
+    for (mlir::Operation &op : phase.front().without_terminator())
+      EXPECT_TRUE(mlir::isa<flow::GroupOp>(op)) << op.getName().getStringRef().str();
+  }
+  EXPECT_EQ(made, (std::set<std::string>{"layer.backward", "layer.forward"}));
+  EXPECT_EQ(called, made);
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 /// Groups run in their own loop order, with rows cut at random places.
 
+#include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "interp/FlowText.h"
+
+#include <mlir/Pass/PassManager.h>
 
 #include <set>
 
@@ -84,6 +87,67 @@ TEST(Groups, FoldsJoinTheirParts) {
 // If this finds one result only, rows are not cut, and no other test of cuts can fail.
 TEST(Groups, AJoinThatLosesAPartIsSeen) {
   EXPECT_GT(runAll(fold("flow.add %acc, %v", "flow.max %acc, %b"), kEdges).size(), 1u);
+}
+
+/// A softmax over a node's incoming edges that weighs rows of their sources, in one sweep. `heads` is the shape of the
+/// scores, `rows` that of what is weighed, and `widen` makes %w of `rows`' rank from the attention %y.
+std::string softmax(const std::string &heads, const std::string &rows, const std::string &widened,
+                    const std::string &type = "f64") {
+  auto table = [&](const std::string &domain, const std::string &shape) {
+    return "<" + domain + ", " + shape + type + ", device>";
+  };
+  const std::string a = table("edge", heads), t = table("node", heads), x = table("node", rows), m = table("edge", rows),
+                    w = table("edge", widened);
+  return "func.func @f(%a: !flow.rows" + a + ", %x: !flow.rows" + x + ") -> !flow.rows" + x +
+         " attributes {flow.machine = #flow.machine<target = gpu, bandwidth = 1, cacheBytes = 1, lineBytes = 1, "
+         "randomReads = 1, cachedReads = 1, productRate = 1, scalarRate = 1, launch = 1>} {\n"
+         "%t = flow.reduce max %a via dst : " + a + " -> " + t + "\n%d = flow.sub %a, %t[dst] : " + a + ", " + t +
+         " -> " + a + "\n%e = flow.exp %d : " + a + " -> " + a + "\n%s = flow.reduce sum %e via dst : " + a + " -> " +
+         t + "\n%y = flow.div %e, %s[dst] : " + a + ", " + t + " -> " + a + "\n%w = flow.reshape %y : " + a + " -> " +
+         w + "\n%m = flow.mul %w, %x[src] : " + w + ", " + x + " -> " + m + "\n%o = flow.reduce sum %m via dst : " + m +
+         " -> " + x + "\nreturn %o : !flow.rows" + x + "\n}";
+}
+
+/// Runs a function as it is and in groups, which hold a fold, and expects the same of both for each of many ways to cut.
+void expectFolded(const std::string &text, const Numbers &scores, const Numbers &rows) {
+  FlowText plain(text), grouped(text);
+  ASSERT_TRUE(plain.isRead()) << text;
+  mlir::PassManager manager(grouped.function().getContext());
+  manager.addNestedPass<mlir::func::FuncOp>(flow::createFormGroupsPass());
+  ASSERT_TRUE(mlir::succeeded(manager.run(grouped.function()->getParentOp())));
+  unsigned numFolds = 0, numSweeps = 0;
+  grouped.function().walk([&](mlir::Operation *op) {
+    numFolds += mlir::isa<flow::FoldOp>(op);
+    numSweeps += mlir::isa<flow::SweepOp>(op);
+  });
+  EXPECT_EQ(numFolds, 1u);
+  EXPECT_EQ(numSweeps, 1u);
+  auto expected = plain.run(kGraph.make(), {scores, rows});
+  ASSERT_TRUE(expected.isOk()) << expected.status().message();
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    auto results = grouped.run(kGraph.make(), {scores, rows}, RunMode{.cuts = seed});
+    ASSERT_TRUE(results.isOk()) << results.status().message();
+    ASSERT_EQ((*results)[0].values.size(), (*expected)[0].values.size());
+    for (auto [got, wanted] : llvm::zip_equal((*results)[0].values, (*expected)[0].values))
+      EXPECT_NEAR(got, wanted, 1e-12);
+  }
+}
+
+// Nodes 2 and 3 have no edges: their rows are 0, and not 0/0.
+TEST(Groups, ASoftmaxInOneSweep) {
+  expectFolded(softmax("", "2x", "1x"), kEdges, {1, 2, 3, 4, 5, 6, 7, 8});
+}
+
+TEST(Groups, ASoftmaxOfHeadsInOneSweep) {
+  Numbers scores;
+  for (double score : kEdges)
+    scores.insert(scores.end(), {score, -2 * score});
+  expectFolded(softmax("2x", "2x2x", "2x1x"), scores, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16});
+}
+
+// Exponentials of scores that far apart overflow unless they are shifted.
+TEST(Groups, ASoftmaxOfLargeScoresInOneSweep) {
+  expectFolded(softmax("", "2x", "1x"), {1e5, -1e5, 1e300, 0, 1, -1e300, 2e5, 1, 1e300, 3}, {1, 2, 3, 4, 5, 6, 7, 8});
 }
 
 TEST(Groups, TheFirstOfEqualRowsIsFoundAcrossCuts) {

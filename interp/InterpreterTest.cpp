@@ -571,6 +571,44 @@ TEST(Interpreter, FunctionsThatAreNotFlow) {
   }
 }
 
+/// A function that runs the calls of `body`, with @twice, which gives its argument and twice that, after it.
+std::string withCalls(const std::string &body) {
+  const std::string row = "!flow.rows<node, f64, device>", two = "(" + row + ", " + row + ")";
+  return "func.func @f(%a: " + row + ") -> " + two + " {\n" + body + "\n}\nfunc.func private @twice(%a: " + row +
+         ") -> " + two + " {\n%b = flow.add %a, %a : <node, f64, device>, <node, f64, device> -> <node, f64, device>\n" +
+         "return %a, %b : " + row + ", " + row + "\n}";
+}
+
+TEST(Interpreter, CallsGiveAllResultsOfWhatTheyCall) {
+  const std::string type = "(!flow.rows<node, f64, device>) -> (!flow.rows<node, f64, device>, !flow.rows<node, f64, "
+                           "device>)";
+  FlowText flow(withCalls("%0:2 = call @twice(%a) : " + type + "\n%1:2 = call @twice(%0#1) : " + type +
+                          "\nreturn %0#1, %1#1 : !flow.rows<node, f64, device>, !flow.rows<node, f64, device>"));
+  ASSERT_TRUE(flow.isRead());
+  auto results = flow.run(kGraph.make(), {{1, 2, 3, 4}});
+  ASSERT_TRUE(results.isOk()) << results.status().message();
+  EXPECT_EQ((*results)[0].values, (Numbers{2, 4, 6, 8}));
+  EXPECT_EQ((*results)[1].values, (Numbers{4, 8, 12, 16}));
+}
+
+// (F5)
+TEST(Interpreter, OnlyPhasesCanBeCalled) {
+  const std::string call = "func.func @f() {\ncall @g() : () -> ()\nreturn\n}\nfunc.func private @g()";
+  for (const std::string &rest :
+       {std::string(), std::string(" {\ncall @h() : () -> ()\nreturn\n}\nfunc.func private @h() {\nreturn\n}"),
+        std::string(" {\ncall @f() : () -> ()\nreturn\n}")}) {
+    FlowText flow(call + rest);
+    ASSERT_TRUE(flow.isRead()) << call + rest;
+    std::string said;
+    mlir::ScopedDiagnosticHandler handler(flow.function().getContext(), [&](mlir::Diagnostic &diagnostic) {
+      said += diagnostic.str();
+      return mlir::success();
+    });
+    EXPECT_FALSE(interpret(flow.function(), kGraph.make(), {}).isOk()) << call + rest;
+    EXPECT_EQ(said, "'func.call' op calls `g`, which is no phase of this function");
+  }
+}
+
 TEST(Interpreter, TablesBeyondMemory) {
   const std::string text =
       "func.func @f(%a: !flow.rows<one, f64, device>) -> !flow.rows<one, 1048576x1048576xf64, device> {\n"

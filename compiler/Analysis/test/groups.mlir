@@ -1,12 +1,14 @@
-// Which ops share a loop, and the order in which loops run.
+// Which ops share a loop, and the order in which loops run. The machine's time is that of bytes: one takes a nanosecond, and
+// so does the start of a loop.
 // RUN: hector-opt %s --flow-print-cost -o /dev/null | FileCheck %s
 
 #small = #flow.graph<nodes = 4, edges = 10, srcPairs = 6, dstPairs = 5, relations = 2, nodeTypes = 2, uniform = 0>
+#bytes = #flow.machine<target = cpu, bandwidth = 1, cacheBytes = 1099511627776, lineBytes = 1, randomReads = 1000000, cachedReads = 1000000, productRate = 1000000, scalarRate = 1000000, launch = 1>
 
 // The sums of a node's edges are there before its edges are walked again.
 // CHECK-LABEL: groups of @softmax: 1
 // CHECK-NEXT: group 0: forward, by_dst over edge
-func.func @softmax(%a: !flow.rows<edge, f32, device>) -> !flow.rows<edge, f32, device> {
+func.func @softmax(%a: !flow.rows<edge, f32, device>) -> !flow.rows<edge, f32, device> attributes {flow.graph = #small, flow.machine = #bytes} {
   %t = flow.reduce max %a via dst : <edge, f32, device> -> <node, f32, device>
   %d = flow.sub %a, %t[dst] : <edge, f32, device>, <node, f32, device> -> <edge, f32, device>
   %e = flow.exp %d : <edge, f32, device> -> <edge, f32, device>
@@ -18,7 +20,7 @@ func.func @softmax(%a: !flow.rows<edge, f32, device>) -> !flow.rows<edge, f32, d
 // Through the pairs of a node, up and down again.
 // CHECK-LABEL: groups of @levels: 1
 // CHECK-NEXT: group 0: forward, by_src over edge
-func.func @levels(%a: !flow.rows<edge, f32, device>) -> !flow.rows<edge, f32, device> {
+func.func @levels(%a: !flow.rows<edge, f32, device>) -> !flow.rows<edge, f32, device> attributes {flow.graph = #small, flow.machine = #bytes} {
   %p = flow.reduce sum %a via src_pair : <edge, f32, device> -> <src_pair, f32, device>
   %q = flow.tanh %p : <src_pair, f32, device> -> <src_pair, f32, device>
   %n = flow.reduce max %q via node : <src_pair, f32, device> -> <node, f32, device>
@@ -31,22 +33,23 @@ func.func @levels(%a: !flow.rows<edge, f32, device>) -> !flow.rows<edge, f32, de
 // CHECK-LABEL: groups of @no_fusion_across_src: 2
 // CHECK-NEXT: group 0: forward, by_dst over edge
 // CHECK-NEXT:   flow.reduce
-// CHECK:      group 1: forward, flat over edge
+// CHECK:      group 1: forward, by_src over edge
 // CHECK-NEXT:   flow.mul
-func.func @no_fusion_across_src(%a: !flow.rows<edge, f32, device>) -> !flow.rows<edge, f32, device> {
+func.func @no_fusion_across_src(%a: !flow.rows<edge, f32, device>) -> !flow.rows<edge, f32, device> attributes {flow.graph = #small, flow.machine = #bytes} {
   %s = flow.reduce sum %a via dst : <edge, f32, device> -> <node, f32, device>
   %y = flow.mul %a, %s[src] : <edge, f32, device>, <node, f32, device> -> <edge, f32, device>
   return %y : !flow.rows<edge, f32, device>
 }
 
-// One loop goes by destination or by source, not by both.
+// One loop goes by destination or by source, not by both. Each computes the positive parts itself.
 // CHECK-LABEL: groups of @two_directions: 2
 // CHECK-NEXT: group 0: forward, by_dst over edge
 // CHECK-NEXT:   flow.relu
 // CHECK-NEXT:   flow.reduce
 // CHECK:      group 1: forward, by_src over edge
+// CHECK-NEXT:   flow.relu
 // CHECK-NEXT:   flow.reduce
-func.func @two_directions(%a: !flow.rows<edge, f32, device>) -> (!flow.rows<node, f32, device>, !flow.rows<node, f32, device>) {
+func.func @two_directions(%a: !flow.rows<edge, f32, device>) -> (!flow.rows<node, f32, device>, !flow.rows<node, f32, device>) attributes {flow.graph = #small, flow.machine = #bytes} {
   %r = flow.relu %a : <edge, f32, device> -> <edge, f32, device>
   %s = flow.reduce sum %r via dst : <edge, f32, device> -> <node, f32, device>
   %t = flow.reduce sum %r via src : <edge, f32, device> -> <node, f32, device>
@@ -54,18 +57,18 @@ func.func @two_directions(%a: !flow.rows<edge, f32, device>) -> (!flow.rows<node
 }
 
 // A product has one group with the work before (operand 0 only) and after it. Weights come from elsewhere, even where
-// their rows are those of the product.
+// their rows are those of the product. All arguments are parameters here, so it runs once per update.
 // CHECK-LABEL: groups of @gemm: 2
-// CHECK-NEXT: group 0: forward, flat over etype
+// CHECK-NEXT: group 0: weights, flat over etype
 // CHECK-NEXT:   flow.neg
-// CHECK:      group 1: forward, gemm over etype
+// CHECK:      group 1: weights, gemm over etype
 // CHECK-NEXT:   flow.relu
 // CHECK-NEXT:   flow.linear
 // CHECK-NEXT:   flow.add
 // CHECK-NEXT:   flow.dot
 // CHECK-NEXT:   reads
 func.func @gemm(%x: !flow.rows<etype, 8xf32, device>, %w: !flow.rows<etype, 8x4xf32, device>, %b: !flow.rows<one, 4xf32, device>)
-    -> !flow.rows<etype, f32, device> {
+    -> !flow.rows<etype, f32, device> attributes {flow.graph = #small, flow.machine = #bytes} {
   %v = flow.neg %w : <etype, 8x4xf32, device> -> <etype, 8x4xf32, device>
   %r = flow.relu %x : <etype, 8xf32, device> -> <etype, 8xf32, device>
   %m = flow.linear %r, %v : <etype, 8xf32, device>, <etype, 8x4xf32, device> -> <etype, 4xf32, device>
@@ -74,19 +77,16 @@ func.func @gemm(%x: !flow.rows<etype, 8xf32, device>, %w: !flow.rows<etype, 8x4x
   return %s : !flow.rows<etype, f32, device>
 }
 
-// Two products are two groups; what follows a sum belongs to it rather than to the next product.
+// A product that reads another one waits for it. What lies between a sum and a product may be part of either.
 // CHECK-LABEL: groups of @one_product_each: 3
 // CHECK-NEXT: group 0: forward, gemm over edge
 // CHECK-NEXT:   flow.linear
 // CHECK-NEXT:   reads
 // CHECK:      group 1: forward, by_dst over edge
-// CHECK-NEXT:   flow.reduce
-// CHECK-NEXT:   flow.relu
-// CHECK-NEXT:   reads
 // CHECK:      group 2: forward, gemm over node
-// CHECK-NEXT:   flow.linear
+// CHECK:        flow.linear
 func.func @one_product_each(%x: !flow.rows<node, 8xf32, device>, %w: !flow.rows<etype, 8x8xf32, device>, %o: !flow.rows<one, 8x8xf32, device>)
-    -> !flow.rows<node, 8xf32, device> {
+    -> !flow.rows<node, 8xf32, device> attributes {flow.graph = #small, flow.machine = #bytes} {
   %m = flow.linear %x[src], %w[etype] : <node, 8xf32, device>, <etype, 8x8xf32, device> -> <edge, 8xf32, device>
   %s = flow.reduce sum %m via dst : <edge, 8xf32, device> -> <node, 8xf32, device>
   %r = flow.relu %s : <node, 8xf32, device> -> <node, 8xf32, device>
@@ -103,7 +103,7 @@ func.func @one_product_each(%x: !flow.rows<node, 8xf32, device>, %w: !flow.rows<
 // CHECK-NEXT:   reads
 // CHECK:      group 1: forward, flat over etype
 // CHECK-NEXT:   flow.neg
-func.func @weight_grad(%a: !flow.rows<edge, 4xf32, device>, %b: !flow.rows<edge, 2xf32, device>) -> !flow.rows<etype, 4x2xf32, device> {
+func.func @weight_grad(%a: !flow.rows<edge, 4xf32, device>, %b: !flow.rows<edge, 2xf32, device>) -> !flow.rows<etype, 4x2xf32, device> attributes {flow.graph = #small, flow.machine = #bytes} {
   %r = flow.relu %a : <edge, 4xf32, device> -> <edge, 4xf32, device>
   %n = flow.neg %b : <edge, 2xf32, device> -> <edge, 2xf32, device>
   %g = flow.weight_grad %r, %n over edge via etype : <edge, 4xf32, device>, <edge, 2xf32, device> -> <etype, 4x2xf32, device>
@@ -111,15 +111,17 @@ func.func @weight_grad(%a: !flow.rows<edge, 4xf32, device>, %b: !flow.rows<edge,
   return %y : !flow.rows<etype, 4x2xf32, device>
 }
 
-// A sum over a type, or over everything, ends its loop.
+// A sum over a type, or over everything, ends its loop. Both loops compute the exponential, which reads no more than it
+// would itself take.
 // CHECK-LABEL: groups of @terminal: 2
 // CHECK-NEXT: group 0: forward, flat over node
 // CHECK-NEXT:   flow.exp
 // CHECK-NEXT:   flow.reduce
 // CHECK-NEXT:   reads
 // CHECK:      group 1: forward, flat over node
+// CHECK-NEXT:   flow.exp
 // CHECK-NEXT:   flow.div
-func.func @terminal(%x: !flow.rows<node, f32, device>) -> !flow.rows<node, f32, device> {
+func.func @terminal(%x: !flow.rows<node, f32, device>) -> !flow.rows<node, f32, device> attributes {flow.graph = #small, flow.machine = #bytes} {
   %e = flow.exp %x : <node, f32, device> -> <node, f32, device>
   %s = flow.reduce sum %e via ntype : <node, f32, device> -> <ntype, f32, device>
   %y = flow.div %e, %s[ntype] : <node, f32, device>, <ntype, f32, device> -> <node, f32, device>
@@ -129,7 +131,7 @@ func.func @terminal(%x: !flow.rows<node, f32, device>) -> !flow.rows<node, f32, 
 // The first of equal rows is found in the loop that reduces them, with the start of the reduction too.
 // CHECK-LABEL: groups of @first_index: 1
 // CHECK-NEXT: group 0: forward, by_dst over dst_pair
-func.func @first_index(%a: !flow.rows<dst_pair, f32, device>, %i: !flow.rows<node, f32, device>) -> !flow.rows<dst_pair, i1, device> {
+func.func @first_index(%a: !flow.rows<dst_pair, f32, device>, %i: !flow.rows<node, f32, device>) -> !flow.rows<dst_pair, i1, device> attributes {flow.graph = #small, flow.machine = #bytes} {
   %0 = flow.neg %i : <node, f32, device> -> <node, f32, device>
   %t = flow.reduce max %a via node init %0 : <dst_pair, f32, device> -> <node, f32, device>
   %w = flow.first_index %a, %t via node init %0 : <dst_pair, f32, device>, <node, f32, device> -> <node, index, device>
@@ -137,15 +139,16 @@ func.func @first_index(%a: !flow.rows<dst_pair, f32, device>, %i: !flow.rows<nod
   return %m : !flow.rows<dst_pair, i1, device>
 }
 
-// The product waits for %s, and %y for the product: one loop for %r, %s and %y would wait for itself.
+// The product waits for %s, and %y for the product: one loop for %r, %s and %y would wait for itself, so %r is computed twice.
 // CHECK-LABEL: groups of @no_cycle: 3
 // CHECK-NEXT: group 0: forward, by_dst over edge
 // CHECK:      group 1: forward, gemm over node
 // CHECK-NEXT:   flow.linear
 // CHECK-NEXT:   reads
-// CHECK:      group 2: forward, flat over edge
+// CHECK:      group 2: forward, by_dst over edge
+// CHECK-NEXT:   flow.relu
 // CHECK-NEXT:   flow.mul
-func.func @no_cycle(%a: !flow.rows<edge, 4xf32, device>, %w: !flow.rows<one, 4x4xf32, device>) -> !flow.rows<edge, 4xf32, device> {
+func.func @no_cycle(%a: !flow.rows<edge, 4xf32, device>, %w: !flow.rows<one, 4x4xf32, device>) -> !flow.rows<edge, 4xf32, device> attributes {flow.graph = #small, flow.machine = #bytes} {
   %r = flow.relu %a : <edge, 4xf32, device> -> <edge, 4xf32, device>
   %s = flow.reduce sum %r via dst : <edge, 4xf32, device> -> <node, 4xf32, device>
   %m = flow.linear %s, %w[one] : <node, 4xf32, device>, <one, 4x4xf32, device> -> <node, 4xf32, device>
@@ -153,18 +156,15 @@ func.func @no_cycle(%a: !flow.rows<edge, 4xf32, device>, %w: !flow.rows<one, 4x4
   return %y : !flow.rows<edge, 4xf32, device>
 }
 
-// Traversals that gather the same rows gather them once; by another map they are other rows.
-// CHECK-LABEL: groups of @side_by_side: 2
+// Traversals that read the same rows read them once, whether in order or gathered: %arg2 and %arg0[src] have two readers each.
+// CHECK-LABEL: groups of @side_by_side: 1
 // CHECK-NEXT: group 0: forward, by_dst over edge
-// CHECK-NEXT:   flow.mul %2:
-// CHECK-NEXT:   flow.reduce %3:
-// CHECK:      group 1: forward, by_dst over edge
-// CHECK-NEXT:   flow.mul %0:
-// CHECK-NEXT:   flow.reduce %1:
-// CHECK-NEXT:   flow.mul %4:
-// CHECK-NEXT:   flow.reduce %5:
+// CHECK:        reads %arg2: 40 bytes{{$}}
+// CHECK-NEXT:   reads %arg0[src]: 16 bytes, gathered
+// CHECK-NEXT:   reads %arg1[src_pair]: 24 bytes, gathered
+// CHECK-NEXT:   reads %arg3: 40 bytes{{$}}
 func.func @side_by_side(%x: !flow.rows<node, f32, device>, %p: !flow.rows<src_pair, f32, device>, %a: !flow.rows<edge, f32, device>, %b: !flow.rows<edge, f32, device>)
-    -> (!flow.rows<node, f32, device>, !flow.rows<node, f32, device>, !flow.rows<node, f32, device>) {
+    -> (!flow.rows<node, f32, device>, !flow.rows<node, f32, device>, !flow.rows<node, f32, device>) attributes {flow.graph = #small, flow.machine = #bytes} {
   %0 = flow.mul %a, %x[src] : <edge, f32, device>, <node, f32, device> -> <edge, f32, device>
   %1 = flow.reduce sum %0 via dst : <edge, f32, device> -> <node, f32, device>
   %2 = flow.mul %a, %p[src_pair] : <edge, f32, device>, <src_pair, f32, device> -> <edge, f32, device>
@@ -180,8 +180,8 @@ func.func @side_by_side(%x: !flow.rows<node, f32, device>, %p: !flow.rows<src_pa
 // CHECK: flow.reduce %2:
 // CHECK: flow.linear %1:
 // CHECK: flow.reduce %3:
-// CHECK: total: {{.*}} at most 19200000 bytes live
-func.func @one_after_the_other(%x: !flow.rows<node, 4xf32, device>, %w: !flow.rows<etype, 4x4xf32, device>) -> (!flow.rows<node, 4xf32, device>, !flow.rows<node, 4xf32, device>) {
+// CHECK: total: {{.*}} at most 288 bytes live
+func.func @one_after_the_other(%x: !flow.rows<node, 4xf32, device>, %w: !flow.rows<etype, 4x4xf32, device>) -> (!flow.rows<node, 4xf32, device>, !flow.rows<node, 4xf32, device>) attributes {flow.graph = #small, flow.machine = #bytes} {
   %0 = flow.linear %x[src], %w[etype] : <node, 4xf32, device>, <etype, 4x4xf32, device> -> <edge, 4xf32, device>
   %1 = flow.linear %x[dst], %w[etype] : <node, 4xf32, device>, <etype, 4x4xf32, device> -> <edge, 4xf32, device>
   %2 = flow.reduce sum %0 via dst : <edge, 4xf32, device> -> <node, 4xf32, device>
@@ -189,19 +189,20 @@ func.func @one_after_the_other(%x: !flow.rows<node, 4xf32, device>, %w: !flow.ro
   return %2, %3 : !flow.rows<node, 4xf32, device>, !flow.rows<node, 4xf32, device>
 }
 
-// %1 would fit into the loop of %0, but belongs to the second phase, as does %2, which nothing needs.
-// CHECK-LABEL: groups of @phases: 3
+// %1 would fit into the loop of %0, but belongs to the second phase, as does %2, which nothing needs. The second phase computes
+// %0 again and keeps nothing.
+// CHECK-LABEL: groups of @phases: 2
 // CHECK-NEXT: group 0: forward, by_src over edge
 // CHECK-NEXT:   flow.exp %0:
 // CHECK-NEXT:   flow.relu %3:
 // CHECK:      group 1: backward, flat over node
+// CHECK-NEXT:   flow.exp %0:
 // CHECK-NEXT:   flow.mul %1:
-// CHECK-NEXT:   reads
-// CHECK:      group 2: backward, flat over node
 // CHECK-NEXT:   flow.neg %2:
-// CHECK:      kept %0: 16 bytes
+// CHECK-NOT:  {{^}}kept
+// CHECK:      total:
 func.func @phases(%x: !flow.rows<node, f32, device>, %g: !flow.rows<node, f32, device>)
-    -> (!flow.rows<edge, f32, device>, !flow.rows<node, f32, device>) attributes {flow.graph = #small, flow.forward_results = 1 : i64} {
+    -> (!flow.rows<edge, f32, device>, !flow.rows<node, f32, device>) attributes {flow.graph = #small, flow.machine = #bytes, flow.forward_results = 1 : i64} {
   %y = flow.exp %x : <node, f32, device> -> <node, f32, device>
   %d = flow.mul %g, %y : <node, f32, device>, <node, f32, device> -> <node, f32, device>
   %dead = flow.neg %x : <node, f32, device> -> <node, f32, device>
@@ -218,7 +219,7 @@ func.func @phases(%x: !flow.rows<node, f32, device>, %g: !flow.rows<node, f32, d
 // CHECK:      group 1: forward, flat over node
 // CHECK-NEXT:   flow.mul
 // CHECK:      total: 4 operations, 48 bytes, at most 16 bytes live, 16 bytes of inputs, 16 bytes of the graph
-func.func @once(%x: !flow.rows<node, f32, device>) -> !flow.rows<node, f32, device> attributes {flow.graph = #small} {
+func.func @once(%x: !flow.rows<node, f32, device>) -> !flow.rows<node, f32, device> attributes {flow.graph = #small, flow.machine = #bytes} {
   %c = flow.constant 1.0 : <one, f32, device>
   %e = flow.spread %c via one : <one, f32, device> -> <edge, f32, device>
   %n = flow.reduce sum %e via dst : <edge, f32, device> -> <node, f32, device>
@@ -227,8 +228,34 @@ func.func @once(%x: !flow.rows<node, f32, device>) -> !flow.rows<node, f32, devi
   return %y : !flow.rows<node, f32, device>
 }
 
+// What depends on parameters alone runs once per update: on weights (%arg1, %arg2) and on numbers for all rows, not on rows
+// (%arg0) and not on the gradient of a result (%arg3), which is another one in every step.
+// CHECK-LABEL: groups of @weights: 3
+// CHECK-NEXT: group 0: weights, flat over etype
+// CHECK-NEXT:   flow.mul %0:
+// CHECK-NEXT:   reads
+// CHECK:      group 1: forward, flat over etype
+// CHECK-NEXT:   flow.mul %2:
+// CHECK:      group 2: forward, flat over edge
+// CHECK-NEXT:   flow.mul %1:
+func.func @weights(%x: !flow.rows<edge, f32, device>, %w: !flow.rows<etype, f32, device>, %v: !flow.rows<one, f32, device>, %g: !flow.rows<etype, f32, device> {flow.name = "grad.out"})
+    -> (!flow.rows<edge, f32, device>, !flow.rows<etype, f32, device>) attributes {flow.graph = #small, flow.machine = #bytes} {
+  %0 = flow.mul %w, %v[one] : <etype, f32, device>, <one, f32, device> -> <etype, f32, device>
+  %1 = flow.mul %x, %0[etype] : <edge, f32, device>, <etype, f32, device> -> <edge, f32, device>
+  %2 = flow.mul %w, %g : <etype, f32, device>, <etype, f32, device> -> <etype, f32, device>
+  return %1, %2 : !flow.rows<edge, f32, device>, !flow.rows<etype, f32, device>
+}
+
+// Dropout draws other numbers in every step, though it reads a parameter.
+// CHECK-LABEL: groups of @weights_dropped: 1
+// CHECK-NEXT: group 0: forward
+func.func @weights_dropped(%w: !flow.rows<etype, f32, device>) -> !flow.rows<etype, f32, device> attributes {flow.graph = #small, flow.machine = #bytes} {
+  %0 = flow.dropout %w {rate = 0.5 : f64, stream = 0 : i64} : <etype, f32, device> -> <etype, f32, device>
+  return %0 : !flow.rows<etype, f32, device>
+}
+
 // CHECK-LABEL: groups of @nothing: 0
 // CHECK-NEXT: total: 0 operations, 0 bytes, at most 0 bytes live, 16 bytes of inputs, 0 bytes of the graph
-func.func @nothing(%x: !flow.rows<node, f32, device>) -> !flow.rows<node, f32, device> attributes {flow.graph = #small} {
+func.func @nothing(%x: !flow.rows<node, f32, device>) -> !flow.rows<node, f32, device> attributes {flow.graph = #small, flow.machine = #bytes} {
   return %x : !flow.rows<node, f32, device>
 }
