@@ -89,12 +89,11 @@ TEST(Groups, AJoinThatLosesAPartIsSeen) {
   EXPECT_GT(runAll(fold("flow.add %acc, %v", "flow.max %acc, %b"), kEdges).size(), 1u);
 }
 
-/// A softmax over a node's incoming edges that weighs rows of their sources, in one sweep. `heads` is the shape of the
-/// scores, `rows` that of what is weighed, and `widen` makes %w of `rows`' rank from the attention %y.
-std::string softmax(const std::string &heads, const std::string &rows, const std::string &widened,
-                    const std::string &type = "f64") {
-  auto table = [&](const std::string &domain, const std::string &shape) {
-    return "<" + domain + ", " + shape + type + ", device>";
+/// A softmax over a node's incoming edges that weighs rows of their sources. `heads` is the shape of the scores, `rows` that
+/// of what is weighed, and `widened` that of the attention which is multiplied with it.
+std::string softmax(const std::string &heads, const std::string &rows, const std::string &widened) {
+  auto table = [](const std::string &domain, const std::string &shape) {
+    return "<" + domain + ", " + shape + "f64, device>";
   };
   const std::string a = table("edge", heads), t = table("node", heads), x = table("node", rows), m = table("edge", rows),
                     w = table("edge", widened);
@@ -112,6 +111,8 @@ std::string softmax(const std::string &heads, const std::string &rows, const std
 void expectFolded(const std::string &text, const Numbers &scores, const Numbers &rows) {
   FlowText plain(text), grouped(text);
   ASSERT_TRUE(plain.isRead()) << text;
+  mlir::ScopedDiagnosticHandler remarks(grouped.function().getContext(),
+                                        [](mlir::Diagnostic &) { return mlir::success(); });
   mlir::PassManager manager(grouped.function().getContext());
   manager.addNestedPass<mlir::func::FuncOp>(flow::createFormGroupsPass());
   ASSERT_TRUE(mlir::succeeded(manager.run(grouped.function()->getParentOp())));
