@@ -1,11 +1,17 @@
-// Two loops in the same order that one loop could be: the sums end up by destination, and so does what they sum, but the two
+// Two loops in the same order that one loop could be: the sums end up by destination, and so does what they sum, but they
 // stay apart. Before they could merge, the products were priced by source, with half of the permutation that this would need.
 // The sums count the other half only if the products could not be computed by destination, but they could. So both together
 // seem to take less time than one loop, and when orders are chosen at last, they take more.
 // XFAIL: *
 // RUN: hector-opt %s --flow-form-groups | FileCheck %s
 
-// CHECK-LABEL: func.func @side_by_side(%x: !flow.rows<node, f32, device>, %p: !flow.rows<src_pair, f32, device>, %a: !flow.rows<edge, f32, device>, %b: !flow.rows<edge, f32, device>)
+// CHECK-LABEL: func.func @side_by_side
+// CHECK: flow.group by_dst edge forward
+// CHECK: flow.mul
+// CHECK: flow.reduce
+// CHECK-NOT: flow.group
+// CHECK: return
+func.func @side_by_side(%x: !flow.rows<node, f32, device>, %p: !flow.rows<src_pair, f32, device>, %a: !flow.rows<edge, f32, device>, %b: !flow.rows<edge, f32, device>)
     -> (!flow.rows<node, f32, device>, !flow.rows<node, f32, device>, !flow.rows<node, f32, device>) {
   %0 = flow.mul %a, %x[src] : <edge, f32, device>, <node, f32, device> -> <edge, f32, device>
   %1 = flow.reduce sum %0 via dst : <edge, f32, device> -> <node, f32, device>
