@@ -69,7 +69,7 @@ mlir::DictionaryAttr Splitter::nameOf(Value value) {
   return name ? builder.getDictionaryAttr(builder.getNamedAttr("flow.name", name)) : builder.getDictionaryAttr({});
 }
 
-/// Moves groups into a function, and calls it where the first of them stood.
+/// Moves groups into a function, and calls it after the phases before it.
 void Splitter::split(Phase phase, llvm::ArrayRef<GroupOp> groups) {
   llvm::SetVector<Value> inputs;
   SmallVector<Value> outputs;
@@ -108,7 +108,7 @@ void Splitter::split(Phase phase, llvm::ArrayRef<GroupOp> groups) {
   symbols.insert(part);
   last = part;
 
-  builder.setInsertionPoint(groups.front());
+  builder.setInsertionPoint(body.getTerminator());
   auto call = builder.create<mlir::func::CallOp>(function.getLoc(), part, inputs.getArrayRef());
   mlir::Block *block = part.addEntryBlock();
   builder.setInsertionPointToEnd(block);
@@ -127,6 +127,23 @@ void Splitter::split(Phase phase, llvm::ArrayRef<GroupOp> groups) {
                                              [&](mlir::OpOperand &use) { return use.getOwner()->getBlock() == block; });
 }
 
+/// Fails, with an error, where a function is not made of groups alone, or a group reads what a later phase computes.
+mlir::LogicalResult checkPhases(mlir::func::FuncOp function) {
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    auto group = mlir::dyn_cast<GroupOp>(op);
+    if (!group && !mlir::isa<ConstantOp>(op))
+      return op.emitOpError("is part of no group, but phases are made of groups");
+    if (!group)
+      continue;
+    for (Value input : group.getInputs())
+      if (auto source = input.getDefiningOp<GroupOp>(); source && source.getPhase() > group.getPhase())
+        return group.emitOpError() << "runs in the phase `" << stringifyPhase(group.getPhase())
+                                   << "`, but reads what the phase `" << stringifyPhase(source.getPhase())
+                                   << "` computes";
+  }
+  return mlir::success();
+}
+
 struct SplitPhasesPass : impl::SplitPhasesPassBase<SplitPhasesPass> {
   void runOnOperation() override {
     mlir::SymbolTable symbols(getOperation());
@@ -135,7 +152,7 @@ struct SplitPhasesPass : impl::SplitPhasesPassBase<SplitPhasesPass> {
       if (function.isExternal() || !function.getBody().front().getOps<mlir::func::CallOp>().empty() ||
           (function.isPrivate() && function.getName().contains('.')))
         continue;
-      if (mlir::failed(checkFlowFunction(function, Form::Grouped)))
+      if (mlir::failed(checkFlowFunction(function, Form::Grouped)) || mlir::failed(checkPhases(function)))
         return signalPassFailure();
       numFunctions += Splitter(function, symbols).run();
     }

@@ -12,3 +12,30 @@ func.func @f3(%x: !flow.rows<node, f32, device>) {
 func.func @f2(%i: i32) {
   return
 }
+
+// -----
+
+func.func @no_group(%x: !flow.rows<node, f32, device>) -> !flow.rows<node, f32, device> {
+  %a = flow.group flat node forward (%i = %x) : (!flow.rows<node, f32, device>) -> !flow.rows<node, f32, device> {
+    %0 = flow.exp %i : <node, f32, device> -> <node, f32, device>
+    flow.yield %0 : !flow.rows<node, f32, device>
+  }
+  // expected-error @below {{'flow.neg' op is part of no group, but phases are made of groups}}
+  %b = flow.neg %a : <node, f32, device> -> <node, f32, device>
+  return %b : !flow.rows<node, f32, device>
+}
+
+// -----
+
+func.func @later_phase(%x: !flow.rows<node, f32, device>) -> !flow.rows<node, f32, device> {
+  %a = flow.group flat node backward (%i = %x) : (!flow.rows<node, f32, device>) -> !flow.rows<node, f32, device> {
+    %0 = flow.exp %i : <node, f32, device> -> <node, f32, device>
+    flow.yield %0 : !flow.rows<node, f32, device>
+  }
+  // expected-error @below {{runs in the phase `forward`, but reads what the phase `backward` computes}}
+  %b = flow.group flat node forward (%i = %a) : (!flow.rows<node, f32, device>) -> !flow.rows<node, f32, device> {
+    %0 = flow.exp %i : <node, f32, device> -> <node, f32, device>
+    flow.yield %0 : !flow.rows<node, f32, device>
+  }
+  return %b : !flow.rows<node, f32, device>
+}
