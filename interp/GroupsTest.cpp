@@ -89,25 +89,27 @@ TEST(Groups, AJoinThatLosesAPartIsSeen) {
   EXPECT_GT(runAll(fold("flow.add %acc, %v", "flow.max %acc, %b"), kEdges).size(), 1u);
 }
 
-/// A softmax over a node's incoming edges that weighs rows of their sources. `heads` is the shape of the scores, `rows` that
-/// of what is weighed, and `widened` that of the attention which is multiplied with it.
+/// A softmax over a node's incoming edges that weighs rows of their sources. `heads` is the shape of the scores, `rows`
+/// that of what is weighed, and `widened` that of the attention which is multiplied with it.
 std::string softmax(const std::string &heads, const std::string &rows, const std::string &widened) {
   auto table = [](const std::string &domain, const std::string &shape) {
     return "<" + domain + ", " + shape + "f64, device>";
   };
-  const std::string a = table("edge", heads), t = table("node", heads), x = table("node", rows), m = table("edge", rows),
-                    w = table("edge", widened);
+  const std::string a = table("edge", heads), t = table("node", heads), x = table("node", rows),
+                    m = table("edge", rows), w = table("edge", widened);
   return "func.func @f(%a: !flow.rows" + a + ", %x: !flow.rows" + x + ") -> !flow.rows" + x +
-         " attributes {flow.machine = #flow.machine<target = gpu, bandwidth = 1, cacheBytes = 1, lineBytes = 1, "
-         "randomReads = 1, cachedReads = 1, productRate = 1, scalarRate = 1, launch = 1>} {\n"
-         "%t = flow.reduce max %a via dst : " + a + " -> " + t + "\n%d = flow.sub %a, %t[dst] : " + a + ", " + t +
-         " -> " + a + "\n%e = flow.exp %d : " + a + " -> " + a + "\n%s = flow.reduce sum %e via dst : " + a + " -> " +
-         t + "\n%y = flow.div %e, %s[dst] : " + a + ", " + t + " -> " + a + "\n%w = flow.reshape %y : " + a + " -> " +
-         w + "\n%m = flow.mul %w, %x[src] : " + w + ", " + x + " -> " + m + "\n%o = flow.reduce sum %m via dst : " + m +
-         " -> " + x + "\nreturn %o : !flow.rows" + x + "\n}";
+         " attributes {flow.machine = #flow.machine<target = gpu, bandwidth = 1, cacheBytes = 1000000, lineBytes = 1, "
+         "randomReads = 1000, cachedReads = 1000, productRate = 1000, scalarRate = 1000, launch = 1>} {\n"
+         "%t = flow.reduce max %a via dst : " +
+         a + " -> " + t + "\n%d = flow.sub %a, %t[dst] : " + a + ", " + t + " -> " + a + "\n%e = flow.exp %d : " + a +
+         " -> " + a + "\n%s = flow.reduce sum %e via dst : " + a + " -> " + t + "\n%y = flow.div %e, %s[dst] : " + a +
+         ", " + t + " -> " + a + "\n%w = flow.reshape %y : " + a + " -> " + w + "\n%m = flow.mul %w, %x[src] : " + w +
+         ", " + x + " -> " + m + "\n%o = flow.reduce sum %m via dst : " + m + " -> " + x + "\nreturn %o : !flow.rows" +
+         x + "\n}";
 }
 
-/// Runs a function as it is and in groups, which hold a fold, and expects the same of both for each of many ways to cut.
+/// Runs a function as it is and in groups, which hold a fold, and expects the same of both for each of many ways to
+/// cut.
 void expectFolded(const std::string &text, const Numbers &scores, const Numbers &rows) {
   FlowText plain(text), grouped(text);
   ASSERT_TRUE(plain.isRead()) << text;

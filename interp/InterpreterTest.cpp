@@ -575,7 +575,8 @@ TEST(Interpreter, FunctionsThatAreNotFlow) {
 std::string withCalls(const std::string &body) {
   const std::string row = "!flow.rows<node, f64, device>", two = "(" + row + ", " + row + ")";
   return "func.func @f(%a: " + row + ") -> " + two + " {\n" + body + "\n}\nfunc.func private @twice(%a: " + row +
-         ") -> " + two + " {\n%b = flow.add %a, %a : <node, f64, device>, <node, f64, device> -> <node, f64, device>\n" +
+         ") -> " + two +
+         " {\n%b = flow.add %a, %a : <node, f64, device>, <node, f64, device> -> <node, f64, device>\n" +
          "return %a, %b : " + row + ", " + row + "\n}";
 }
 
