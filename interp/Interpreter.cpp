@@ -325,9 +325,27 @@ private:
     Status status = compute(op, type, result);
     if (!status.isOk())
       return status;
+    if (mode.noise != 0 && isSum(op))
+      disturb(type.getElementType(), result.values);
     roundTo(type.getElementType(), result.values);
     tables[op.getResult(0)] = std::move(result);
     return Status::ok();
+  }
+
+  /// Whether an op adds numbers up, which may be done in any order.
+  static bool isSum(mlir::Operation &op) {
+    auto adds = [](ReduceKind kind) { return kind == ReduceKind::Sum || kind == ReduceKind::Mean; };
+    if (auto reduce = mlir::dyn_cast<flow::ReduceOp>(op))
+      return adds(reduce.getKind());
+    if (auto reduce = mlir::dyn_cast<flow::RowReduceOp>(op))
+      return adds(reduce.getKind());
+    return mlir::isa<flow::DotOp, flow::LinearOp, flow::WeightGradOp>(op);
+  }
+
+  void disturb(mlir::Type type, llvm::MutableArrayRef<double> values) {
+    const double unit = type.isF64() ? 0x1p-52 : type.isF32() ? 0x1p-23 : type.isF16() ? 0x1p-10 : 0x1p-7;
+    for (double &value : values)
+      value *= 1.0 + (static_cast<double>(random(mode.noise, 17)) - 8.0) * unit;
   }
 
   /// Runs another function, which has nothing at hand but what it is given.
@@ -787,7 +805,7 @@ private:
   Status stepRow(mlir::Operation &op, Partial &partial, int64_t row, int64_t target);
   Status join(mlir::Operation &op, Partial &first, const Partial &second);
   Result<std::vector<std::vector<double>>> evaluate(mlir::Region &region, std::vector<std::vector<double>> arguments);
-  uint64_t random(uint64_t below);
+  static uint64_t random(uint64_t &state, uint64_t below);
 
   mlir::func::FuncOp function;
   const Graph &graph;
@@ -803,9 +821,9 @@ private:
 
 //===- Groups ----------------------------------------------------------------------------------------------------===//
 
-uint64_t Run::random(uint64_t below) {
-  mode.cuts += 0x9e3779b97f4a7c15;  // splitmix64
-  uint64_t bits = mode.cuts;
+uint64_t Run::random(uint64_t &state, uint64_t below) {
+  state += 0x9e3779b97f4a7c15;  // splitmix64
+  uint64_t bits = state;
   bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
   bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
   return (bits ^ (bits >> 31)) % below;
@@ -830,7 +848,7 @@ Result<std::vector<Run::Unit>> Run::units(flow::GroupOp group) {
     inOrder(finest, [&](int64_t row) {
       if (left == 0) {
         list.emplace_back().place = static_cast<int64_t>(list.size());
-        left = 1 + random(16);
+        left = 1 + random(mode.cuts, 16);
       }
       list.back().rows[finest].push_back(row);
       --left;
@@ -859,7 +877,7 @@ Result<std::vector<Run::Unit>> Run::units(flow::GroupOp group) {
     }
   }
   for (size_t i = list.size(); i > 1; --i)
-    std::swap(list[i - 1], list[random(i)]);
+    std::swap(list[i - 1], list[random(mode.cuts, i)]);
   return list;
 }
 
@@ -1001,7 +1019,7 @@ Status Run::collect(mlir::Operation &op, const Unit &unit, Partials &totals) {
       do
         if (Status status = stepRow(op, *part, rows[i], target); !status.isOk())
           return status;
-      while (++i < rows.size() && random(4) > 0);
+      while (++i < rows.size() && random(mode.cuts, 4) > 0);
       if (!total)
         total = std::move(*part);
       else if (Status status = join(op, *total, *part); !status.isOk())

@@ -33,6 +33,8 @@ struct RunMode {
   uint64_t seed = 0;        // of everything random
   uint64_t step = 0;        // of training: each step drops other numbers
   uint64_t cuts = 0;        // seed of the places where groups cut rows; results differ by rounding only
+  uint64_t noise = 0;       // unless 0, seed of errors of up to 8 units in the last place of sums outside groups, to
+                            // find out what hangs on rounding
 };
 
 /// Computes the results of `function` from its arguments, in their order. Every op's result is rounded to its element

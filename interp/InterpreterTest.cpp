@@ -394,6 +394,21 @@ TEST(Interpreter, SumsInsideAnOpAreFloat64) {
                 {0x1p24 + 2, 0, 0});
 }
 
+TEST(Interpreter, NoiseMovesTheLastBitsOfSums) {
+  auto onEdges = [](const std::string &op, uint64_t noise) {
+    return compute(kGraph, {"edge, f32"}, {{3, 5, 7, 9}},
+                   "%r = flow." + op + " : <edge, f32, device> -> <etype, f32, device>", "etype, f32",
+                   {.noise = noise});
+  };
+  bool isMoved = false;
+  for (uint64_t noise = 1; noise < 8; ++noise) {
+    expectNumbers(onEdges("reduce sum %a via etype", noise), {15, 0, 9}, 16 * 0x1p-20);
+    isMoved |= onEdges("reduce sum %a via etype", noise) != Numbers{15, 0, 9};
+    expectNumbers(onEdges("reduce max %a via etype", noise), {7, 0, 9});
+  }
+  EXPECT_TRUE(isMoved);
+}
+
 /// Dropout of ones, 64 to a row: for each row of `domain`, 0 or 1 / (1 - rate).
 Numbers dropOnes(const GraphText &graph, const std::string &domain, int stream, const RunMode &mode) {
   std::string rows = domain + ", 64xf64";

@@ -85,6 +85,24 @@ TableCost permutedCost(RowsType type, const RowCounts &rows, const Machine &mach
   return cost;
 }
 
+double fusedSeconds(mlir::Operation *op, const RowCounts &rows, const Machine &machine) {
+  double seconds = operations(op, rows) / (isProduct(op) ? machine.productRate : machine.scalarRate);
+  if (!isProduct(op) && collectMap(op) == Map::Self)
+    return seconds;
+  seconds += 2 * tableBytes(mlir::cast<RowsType>(op->getResult(0).getType()), rows) / machine.bandwidth;
+  Domain from = walkedDomain(op);
+  if (isProduct(op))
+    for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+      auto type = mlir::cast<RowsType>(op->getOperand(i).getType());
+      Map map = readMap(op, i);
+      if (type.getDomain() <= Domain::EdgeType)
+        continue;
+      seconds += map == Map::Self ? tableBytes(type, rows) / machine.bandwidth
+                                  : gatherCost(type, from, map, rows, machine).seconds;
+    }
+  return seconds;
+}
+
 //===- Loops -----------------------------------------------------------------------------------------------------===//
 
 constexpr unsigned kNumMaps = getMaxEnumValForMap() + 1;

@@ -1,8 +1,6 @@
 #include "compiler/Analysis/Operations.h"
 
 #include <llvm/ADT/TypeSwitch.h>
-#include <llvm/Support/Format.h>
-#include <llvm/Support/raw_ostream.h>
 
 #include <vector>
 
@@ -96,22 +94,6 @@ double rowBytes(RowsType type) {
 
 double tableBytes(RowsType type, const RowCounts &rows) {
   return rows.of(type.getDomain()) * rowBytes(type);
-}
-
-std::string formatCount(double count, int precision) {
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  if (count < 1e6) {
-    out << llvm::format("%.0f", count);
-    return text;
-  }
-  out << llvm::format("%.*e", precision, count);
-  size_t digits = text.find('e') + 1;
-  if (text[digits] == '+')
-    text.erase(digits, 1);
-  while (text[digits] == '0' && digits + 1 < text.size())
-    text.erase(digits, 1);
-  return text;
 }
 
 static std::optional<Map> findFactor(Domain from, Map first, Map whole, bool uniform) {

@@ -31,9 +31,6 @@ private:
 /// moving rows takes none.
 double operations(mlir::Operation *op, const RowCounts &rows);
 
-/// "640" or "1.3e9", with `precision` digits after the point, for remarks.
-std::string formatCount(double count, int precision = 1);
-
 /// The bytes of a row and of a whole table; i1 takes one byte.
 double rowBytes(RowsType type);
 double tableBytes(RowsType type, const RowCounts &rows);

@@ -813,7 +813,7 @@ std::vector<double> numbersFor(const std::string &name, size_t count) {
     state = mix(state ^ static_cast<unsigned char>(c));
   std::vector<double> numbers(count);
   for (double &number : numbers)
-    number = static_cast<double>(static_cast<int64_t>((state = mix(state)) >> 11)) * 0x1p-53 * 3.0 - 1.5;
+    number = static_cast<float>(static_cast<double>((state = mix(state)) >> 11) * 0x1p-53 * 3.0 - 1.5);
   return numbers;
 }
 

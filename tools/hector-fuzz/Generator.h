@@ -18,7 +18,7 @@ struct TestProgram {
 /// nodes, repeated edges, self loops, one edge, one node, none.
 TestProgram generate(Choices &choices);
 
-/// Numbers around 0 for a tensor, a function of its name only.
+/// Numbers around 0 for a tensor, exact in f32, a function of its name only.
 std::vector<double> numbersFor(const std::string &name, size_t count);
 
 }  // namespace hector::fuzz

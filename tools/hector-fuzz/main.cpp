@@ -216,17 +216,18 @@ static int fuzzPrograms() {
   }
   const Tally &tally = judge.tally();
   std::printf(
-      "%s%lld programs, %lld runs, %lld gradients against differences (%lld too rough to tell), %lld at kinks, %.0f s: "
-      "%d failures\n",
+      "%s%lld programs, %lld runs, %lld gradients against differences (%lld too rough to tell), %lld at kinks, %lld at "
+      "kinks in f32, %.0f s: %d failures\n",
       clock.lineStart(), static_cast<long long>(tally.programs), static_cast<long long>(tally.runs),
       static_cast<long long>(tally.gradientChecks), static_cast<long long>(tally.rough),
-      static_cast<long long>(tally.kinks), clock.elapsed(), failures);
+      static_cast<long long>(tally.kinks), static_cast<long long>(tally.narrowKinks), clock.elapsed(), failures);
   // Programs whose results hang on the last bit are not judged; more than one in fifty would hide something.
-  if (tally.kinks * 50 > std::max<int64_t>(tally.programs, 100)) {
-    std::printf("error: %lld of %lld programs are at kinks; at most 2 %% may be\n", static_cast<long long>(tally.kinks),
-                static_cast<long long>(tally.programs));
-    return kExitMachine;
-  }
+  for (auto [kinks, type] : {std::pair(tally.kinks, ""), std::pair(tally.narrowKinks, " in f32")})
+    if (kinks * 50 > std::max<int64_t>(tally.programs, 100)) {
+      std::printf("error: %lld of %lld programs are at kinks%s; at most 2 %% may be\n", static_cast<long long>(kinks),
+                  static_cast<long long>(tally.programs), type);
+      return kExitMachine;
+    }
   return finish(done, "programs", failures);
 }
 

@@ -12,6 +12,7 @@
 ///
 /// Each way to cut is built, counted, and removed again unless it is the best.
 
+#include "compiler/Analysis/LoopCost.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "compiler/Dialect/Flow/Transforms/FlowPass.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
@@ -84,7 +85,7 @@ bool coversLinear(Value value) {
 class Aggregator : RowBuilder {
 public:
   Aggregator(mlir::func::FuncOp function, const RowCounts &rows)
-      : RowBuilder(function.getContext()), trial(function.getBody().front()), rows(rows) {
+      : RowBuilder(function.getContext()), trial(function.getBody().front()), rows(rows), machine(function) {
     draft = &trial;
   }
 
@@ -137,13 +138,14 @@ private:
 
   Draft trial;
   const RowCounts &rows;
+  Machine machine;
   Domain fine = Domain::Edge, middle = Domain::Edge;
   Map toMiddle = Map::Self;
   ReduceKind kind = ReduceKind::Sum;
   SmallVector<LinearOp> pushed;
   bool reachedDepth = false;
   unsigned numVisits = 0;
-  double mostSaved = 0;  // by any cut: the operations of all that nothing but the site needs
+  double mostSaved = 0;  // by any cut: the time of all that nothing but the site needs
   double spent = 0;      // by the cut at hand, up to the op that was counted last
   Operation *lastCounted = nullptr;
   bool isHopeless = false;  // then what is built of the cut no longer matters
@@ -716,7 +718,7 @@ SmallVector<Map> Aggregator::mapsToMiddle(Domain from, Map via) const {
 double Aggregator::countDraft() {
   double sum = 0;
   for (Operation &op : trial.getBlock())
-    sum += operations(&op, rows);
+    sum += fusedSeconds(&op, rows, machine);
   return sum;
 }
 
@@ -725,13 +727,13 @@ void Aggregator::giveUpIfHopeless() {
   mlir::Block &built = trial.getBlock();
   auto next = lastCounted ? std::next(lastCounted->getIterator()) : built.begin();
   for (Operation &op : llvm::make_range(next, built.end())) {
-    spent += operations(&op, rows);
+    spent += fusedSeconds(&op, rows, machine);
     lastCounted = &op;
   }
   isHopeless |= numVisits >= kFewVisits && spent > 2 * mostSaved;
 }
 
-/// Builds and counts every cut. Replaces `site` with the best one if that takes fewer operations.
+/// Builds and counts every cut. Replaces `site` with the best one if that takes less time.
 template <class Build> bool Aggregator::choose(Operation *site, ArrayRef<Cut> cuts, bool remarks, Build build) {
   auto buildUsed = [&](const Cut &cut) {
     Value root = build(cut);
@@ -741,7 +743,7 @@ template <class Build> bool Aggregator::choose(Operation *site, ArrayRef<Cut> cu
   auto count = [&](const auto &ops) {
     double sum = 0;
     for (Operation *op : ops)
-      sum += operations(op, rows);
+      sum += fusedSeconds(op, rows, machine);
     return sum;
   };
   mostSaved = count(unread(site));
@@ -766,11 +768,11 @@ template <class Build> bool Aggregator::choose(Operation *site, ArrayRef<Cut> cu
   bool isWorthIt = best && best->then < best->now;
   if (!isWorthIt && !(remarks && (best || !obstacle.empty())))
     return false;
-  std::string now = best ? formatCount(best->now) : "", then = best ? formatCount(best->then) : "";
+  std::string now = best ? formatTime(best->now) : "", then = best ? formatTime(best->then) : "";
   if (!isWorthIt) {
     std::string reason = !best          ? obstacle.str()
                          : best->isKept ? "another op reads the product"
-                                        : now + " operations now, " + then + " then";
+                                        : now + " now, " + then + " then";
     site->emitRemark() << "not aggregated first: " << reason;
     return false;
   }
@@ -778,7 +780,7 @@ template <class Build> bool Aggregator::choose(Operation *site, ArrayRef<Cut> cu
   Value root = buildUsed(*best);
   trial.place();
   site->emitRemark() << "aggregated first at " << stringifyDomain(*mapTarget(from, best->toMiddle)) << ": " << then
-                     << " operations instead of " << now;
+                     << " instead of " << now;
   auto dead = unread(site, root.getDefiningOp());
   site->getResult(0).replaceAllUsesWith(root);
   for (Operation *op : dead) {

@@ -11,7 +11,7 @@ class FlowPass<string passArg> : PassBase<passArg, "::hector::flow::FlowPass"> {
 }
 
 def AggregateFirstPass : FlowPass<"flow-aggregate-first"> {
-  let summary = "Sums rows before they are multiplied by weights, where that takes fewer operations.";
+  let summary = "Sums rows before they are multiplied by weights, where that takes less time.";
   let description = [{
     A sum or mean of linear ops is a linear op of sums, and there are fewer destination pairs (P) than edges (E):
     ```mlir
@@ -140,7 +140,7 @@ def FormGroupsPass : FlowPass<"flow-form-groups"> {
 }
 
 def LinearReorderPass : FlowPass<"flow-linear-reorder"> {
-  let summary = "Reorders linear ops where that takes fewer operations.";
+  let summary = "Reorders linear ops where that takes less time.";
   let description = [{
     Products are associative, `(x W) · a = x · (W a)`, and there are far fewer relations (R) than destination pairs (P):
     ```mlir
@@ -160,7 +160,7 @@ def LinearReorderPass : FlowPass<"flow-linear-reorder"> {
       negation.
 
     Every new op is computed in the domain with the fewest rows that its operands can be read from. The pass makes a
-    rewrite if the new ops take fewer operations than the ops that become unused. Otherwise a remark gives both counts.
+    rewrite if the new ops take less time than the ops that become unused. Otherwise a remark gives both times.
     Row counts come from `flow.graph`. The pass keeps the guards of gradients. It runs after `flow-compact-rows`, so that
     it compares with ops that already have the fewest rows, and both before and after `flow-differentiate`.
   }];
