@@ -74,13 +74,26 @@ flow::GraphAttr randomNumbers(mlir::MLIRContext &context, const Graph &graph, ui
                               {});
 }
 
+/// A machine of any kind and speed, for the choices that are made by time.
+flow::MachineAttr randomMachine(mlir::MLIRContext &context, uint64_t seed) {
+  auto number = [&](int bits) {
+    seed = mix(seed);
+    return static_cast<int64_t>(1 + (seed >> 8) % (uint64_t{1} << (1 + seed % static_cast<uint64_t>(bits))));
+  };
+  auto target = number(1) == 1 ? flow::Target::Cpu : flow::Target::Gpu;
+  int64_t bandwidth = number(12), cache = number(26), line = number(8), random = number(17), cached = number(17);
+  int64_t products = number(17), scalars = number(15), launch = number(14);
+  return flow::MachineAttr::get(&context, target, bandwidth, cache, line, random, cached, products, scalars, launch);
+}
+
 }  // namespace
 
 Judge::Judge() : context(makeContext()) {}
 
 std::vector<std::string> Judge::ways(uint64_t seed) const {
   // The first is run on ops as they are written, the others on what the importer makes of them.
-  std::vector<std::string> all = {"none", "none", "default", "spread-reads,simplify", "compact-rows,simplify"};
+  std::vector<std::string> all = {
+      "none", "none", "default", "default,-fuse", "spread-reads,simplify", "compact-rows,simplify"};
   for (std::string_view name : planNames())
     all.emplace_back(name);
   std::vector<std::string_view> passes = passNames();
@@ -109,6 +122,8 @@ Result<Judge::Outcome> Judge::run(const Program &form, const std::string &way, c
   Program program = form.clone();
   if (seed & 1)
     program.function()->setAttr("flow.graph", randomNumbers(*context, graph, seed));
+  if (seed & 4)
+    program.function()->setAttr("flow.machine", randomMachine(*context, mix(seed)));
   if (Status status = program.runPasses(way); !status.isOk())
     return std::move(status).during("--passes " + way);
   auto results = interpret(program.function(), graph, arguments, kMode);

@@ -24,7 +24,8 @@ func.func @a2_kind() attributes {flow.machine = "fast"} {
 
 func.func @a2_place() {
   // expected-error @below {{'func.return' op has `flow.machine`, which belongs on a function}}
-  return {flow.machine = #flow.machine<cacheBytes = 1, operationsPerByte = 1>}
+  return {flow.machine = #flow.machine<target = cpu, bandwidth = 1, cacheBytes = 1, lineBytes = 1, randomReads = 1, cachedReads = 1,
+                                       productRate = 1, scalarRate = 1, launch = 1>}
 }
 
 // -----
@@ -78,29 +79,14 @@ func.func @a4_place() attributes {flow.name = "f"} {
 
 // -----
 
-func.func @a5_kind(%x: !flow.rows<node, f32, device>) {
-  // expected-error @below {{'flow.exp' op has `flow.again` = "yes", but it is an i64}}
-  %y = flow.exp %x {flow.again = "yes"} : <node, f32, device> -> <node, f32, device>
-  return
-}
-
-// -----
-
-func.func @a5_place() {
-  // expected-error @below {{'func.return' op has `flow.again`, which belongs on an op of flow}}
-  return {flow.again = 0 : i64}
-}
-
-// -----
-
 // expected-error @below {{'func.func' op has `flow.gradients` = [1], but it is a list of strings, the names of inputs}}
-func.func @a6(%x: !flow.rows<node, f32, device>) attributes {flow.gradients = [1]} {
+func.func @a5(%x: !flow.rows<node, f32, device>) attributes {flow.gradients = [1]} {
   return
 }
 
 // -----
 
 // expected-error @below {{'func.func' op has `flow.relation_ends` = [#flow.map<src>], but it is a list of #flow.map<src_ntype> and #flow.map<dst_ntype>}}
-func.func @a7(%x: !flow.rows<node, f32, device>) attributes {flow.relation_ends = [#flow.map<src>]} {
+func.func @a6(%x: !flow.rows<node, f32, device>) attributes {flow.relation_ends = [#flow.map<src>]} {
   return
 }

@@ -279,3 +279,81 @@ func.func @fold_c4(%x: !flow.rows<edge, f32, device>) {
   }
   return
 }
+
+// -----
+
+func.func @group_c7_count(%x: !flow.rows<edge, f32, device>) {
+  // expected-error @below {{has 1 results, but 2 orders}}
+  %r = flow.group flat edge forward (%a = %x) : (!flow.rows<edge, f32, device>) -> !flow.rows<edge, f32, device> in (by_src, by_dst) {
+    %0 = flow.exp %a : <edge, f32, device> -> <edge, f32, device>
+    flow.yield %0 : !flow.rows<edge, f32, device>
+  }
+  return
+}
+
+// -----
+
+func.func @group_c7_edge(%x: !flow.rows<edge, f32, device>) {
+  // expected-error @below {{writes rows of edge in the order none, which they cannot have}}
+  %r = flow.group flat edge forward (%a = %x) : (!flow.rows<edge, f32, device>) -> !flow.rows<edge, f32, device> in (none) {
+    %0 = flow.exp %a : <edge, f32, device> -> <edge, f32, device>
+    flow.yield %0 : !flow.rows<edge, f32, device>
+  }
+  return
+}
+
+// -----
+
+func.func @group_c7_dst_pair(%x: !flow.rows<dst_pair, f32, device>) {
+  // expected-error @below {{writes rows of dst_pair in the order by_src, which they cannot have}}
+  %r = flow.group flat dst_pair forward (%a = %x) : (!flow.rows<dst_pair, f32, device>) -> !flow.rows<dst_pair, f32, device> in (by_src) {
+    %0 = flow.exp %a : <dst_pair, f32, device> -> <dst_pair, f32, device>
+    flow.yield %0 : !flow.rows<dst_pair, f32, device>
+  }
+  return
+}
+
+// -----
+
+func.func @group_c7_src_pair(%x: !flow.rows<src_pair, f32, device>) {
+  // expected-error @below {{writes rows of src_pair in the order by_dst, which they cannot have}}
+  %r = flow.group flat src_pair forward (%a = %x) : (!flow.rows<src_pair, f32, device>) -> !flow.rows<src_pair, f32, device> in (by_dst) {
+    %0 = flow.exp %a : <src_pair, f32, device> -> <src_pair, f32, device>
+    flow.yield %0 : !flow.rows<src_pair, f32, device>
+  }
+  return
+}
+
+// -----
+
+func.func @group_c7_node(%x: !flow.rows<node, f32, device>) {
+  // expected-error @below {{writes rows of node in the order by_type, which they cannot have}}
+  %r = flow.group flat node forward (%a = %x) : (!flow.rows<node, f32, device>) -> !flow.rows<node, f32, device> in (by_type) {
+    %0 = flow.exp %a : <node, f32, device> -> <node, f32, device>
+    flow.yield %0 : !flow.rows<node, f32, device>
+  }
+  return
+}
+
+// -----
+
+func.func @group_c7_attribute(%x: !flow.rows<edge, f32, device>) {
+  // expected-error @below {{writes rows of edge in the order none, which they cannot have}}
+  %r = "flow.group"(%x) <{loop = #flow.loop<flat>, domain = #flow.domain<edge>, phase = #flow.phase<forward>, orders = [1 : i64]}> ({
+  ^bb0(%a: !flow.rows<edge, f32, device>):
+    %0 = flow.exp %a : <edge, f32, device> -> <edge, f32, device>
+    flow.yield %0 : !flow.rows<edge, f32, device>
+  }) : (!flow.rows<edge, f32, device>) -> !flow.rows<edge, f32, device>
+  return
+}
+
+// -----
+
+func.func @group_order_word(%x: !flow.rows<edge, f32, device>) {
+  // expected-error @below {{unknown order `by_weight`}}
+  %r = flow.group flat edge forward (%a = %x) : (!flow.rows<edge, f32, device>) -> !flow.rows<edge, f32, device> in (by_weight) {
+    %0 = flow.exp %a : <edge, f32, device> -> <edge, f32, device>
+    flow.yield %0 : !flow.rows<edge, f32, device>
+  }
+  return
+}

@@ -98,3 +98,20 @@ func.func @fold(%x: !flow.rows<edge, f32, device>) -> !flow.rows<node, f32, devi
   }
   return %r : !flow.rows<node, f32, device>
 }
+
+// Orders are written for all results, or for none. The first one is the loop's own, nodes have none.
+// CHECK-LABEL: func.func @orders
+// CHECK: flow.group by_dst edge forward ({{.*}}) : {{.*}} -> (!flow.rows<edge, f32, device>, !flow.rows<edge, f32, device>, !flow.rows<dst_pair, f32, device>, !flow.rows<node, f32, device>) in (by_dst, by_src, by_type, none) {
+func.func @orders(%x: !flow.rows<edge, f32, device>) -> !flow.rows<edge, f32, device> {
+  %r:4 = flow.group by_dst edge forward (%a = %x) : (!flow.rows<edge, f32, device>) -> (!flow.rows<edge, f32, device>, !flow.rows<edge, f32, device>, !flow.rows<dst_pair, f32, device>, !flow.rows<node, f32, device>) in (by_dst, by_src, by_type, none) {
+    %s:4 = flow.sweep -> !flow.rows<edge, f32, device>, !flow.rows<edge, f32, device>, !flow.rows<dst_pair, f32, device>, !flow.rows<node, f32, device> {
+      %0 = flow.exp %a : <edge, f32, device> -> <edge, f32, device>
+      %1 = flow.neg %0 : <edge, f32, device> -> <edge, f32, device>
+      %2 = flow.reduce sum %0 via dst_pair : <edge, f32, device> -> <dst_pair, f32, device>
+      %3 = flow.reduce sum %2 via node : <dst_pair, f32, device> -> <node, f32, device>
+      flow.yield %0, %1, %2, %3 : !flow.rows<edge, f32, device>, !flow.rows<edge, f32, device>, !flow.rows<dst_pair, f32, device>, !flow.rows<node, f32, device>
+    }
+    flow.yield %s#0, %s#1, %s#2, %s#3 : !flow.rows<edge, f32, device>, !flow.rows<edge, f32, device>, !flow.rows<dst_pair, f32, device>, !flow.rows<node, f32, device>
+  }
+  return %r#1 : !flow.rows<edge, f32, device>
+}

@@ -357,7 +357,7 @@ func.func @graph_numbers() attributes {flow.graph = #flow.graph<nodes = 6, edges
 }
 
 // CHECK-LABEL: @machine_numbers
-// CHECK-SAME: flow.machine = #flow.machine<cacheBytes = 1048576, operationsPerByte = 4>
-func.func @machine_numbers() attributes {flow.machine = #flow.machine<cacheBytes = 1048576, operationsPerByte = 4>} {
+// CHECK-SAME: flow.machine = #flow.machine<target = gpu, bandwidth = 1, cacheBytes = 2, lineBytes = 3, randomReads = 4, cachedReads = 5, productRate = 6, scalarRate = 7, launch = 8>
+func.func @machine_numbers() attributes {flow.machine = #flow.machine<target = gpu, bandwidth = 1, cacheBytes = 2, lineBytes = 3, randomReads = 4, cachedReads = 5, productRate = 6, scalarRate = 7, launch = 8>} {
   return
 }

@@ -95,6 +95,6 @@ func.func @graph_c1() attributes {flow.graph = #flow.graph<nodes = -1, edges = 9
 
 // (C1) of the machine's numbers.
 // expected-error@+1 {{a machine's numbers are at least 1, but one is 0}}
-func.func @machine_c1() attributes {flow.machine = #flow.machine<cacheBytes = 4096, operationsPerByte = 0>} {
+func.func @machine_c1() attributes {flow.machine = #flow.machine<target = cpu, bandwidth = 1, cacheBytes = 1, lineBytes = 1, randomReads = 1, cachedReads = 1, productRate = 1, scalarRate = 1, launch = 0>} {
   return
 }

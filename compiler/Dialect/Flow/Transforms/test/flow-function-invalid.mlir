@@ -2,10 +2,11 @@
 // RUN: hector-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --flow-aggregate-first
 // RUN: hector-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --flow-compact-rows
 // RUN: hector-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --flow-differentiate
+// RUN: hector-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --flow-form-groups
 // RUN: hector-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --flow-linear-reorder
 // RUN: hector-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --flow-print-cost
 // RUN: hector-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --flow-print-keys
-// RUN: hector-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --flow-recompute
+// RUN: hector-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --flow-reuse-sums
 // RUN: hector-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --flow-spread-reads
 // RUN: hector-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --flow-stabilise-softmax
 

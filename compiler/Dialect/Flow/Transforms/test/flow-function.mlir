@@ -1,10 +1,12 @@
 // Passes leave declarations and nested modules as they are, and have nothing to say about functions without ops.
 // RUN: hector-opt %s --flow-aggregate-first | FileCheck %s
 // RUN: hector-opt %s --flow-compact-rows | FileCheck %s
+// RUN: hector-opt %s --flow-form-groups | FileCheck %s
 // RUN: hector-opt %s --flow-linear-reorder | FileCheck %s
 // RUN: hector-opt %s --flow-print-cost | FileCheck %s --check-prefixes CHECK,COST
 // RUN: hector-opt %s --flow-print-keys | FileCheck %s
-// RUN: hector-opt %s --flow-recompute | FileCheck %s
+// RUN: hector-opt %s --flow-reuse-sums | FileCheck %s
+// RUN: hector-opt %s --flow-split-phases | FileCheck %s
 // RUN: hector-opt %s --flow-spread-reads | FileCheck %s
 // RUN: hector-opt %s --flow-stabilise-softmax | FileCheck %s
 // RUN: hector-opt %s --flow-differentiate | FileCheck %s --check-prefix GRADIENTS
