@@ -81,9 +81,9 @@ Result<Bound> bindModel(const std::string &path) {
   return Bound{std::move(*model), std::move(*binding)};
 }
 
-/// Compiles for a graph and counts.
+/// Compiles for a graph and counts, on each of `machines`.
 Result<Plan> makePlan(std::shared_ptr<mlir::MLIRContext> context, const Bound &bound, const Graph &graph,
-                      const char *passes, bool grad) {
+                      const char *passes, bool grad, std::initializer_list<bool> machines = {true, false}) {
   ProgramOptions options;
   if (grad)
     options.gradients.emplace();
@@ -96,7 +96,7 @@ Result<Plan> makePlan(std::shared_ptr<mlir::MLIRContext> context, const Bound &b
   if (!gpu)
     return gpu.status();
   Plan plan;
-  for (bool isGpu : {true, false}) {
+  for (bool isGpu : machines) {
     Program copy = program->clone();
     if (isGpu)
       copy.attachMachine(*gpu);
@@ -155,7 +155,7 @@ void printNames(const std::vector<Row> &rows) {
 bool printCompileTime(const std::string &path, const std::string &name, const Graph &graph) {
   double time = median(kRuns, [&] {
     auto bound = bindModel(path);
-    return bound && makePlan(makeContext(), *bound, graph, "default", /*grad=*/true);
+    return bound && makePlan(makeContext(), *bound, graph, "default", /*grad=*/true, {false});
   });
   bool fine = time >= 0 && time <= kLimit;
   std::printf("\nhgt, training, default, for %s: compiled and counted in %.1f ms (limit %.0f), median of %d runs  %s\n",

@@ -694,13 +694,19 @@ void Merger::run() {
     ;
   if (!options.rebuild)
     return;
-  bool hasRebuilt = false;
-  // Late values first: the values that they depend on are looked at after them.
-  for (unsigned op = body.size(); op-- > 0;)
-    hasRebuilt |= rebuild(op);
-  if (hasRebuilt)
-    while (mergeAll())
-      ;
+  // A value may be worth computing again only after its readers have merged, and the other way round.
+  constexpr unsigned kRounds = 3;
+  for (unsigned round = 0; round < kRounds; ++round) {
+    bool hasRebuilt = false;
+    // Late values first: the values that they depend on are looked at after them.
+    for (unsigned op = body.size(); op-- > 0;)
+      hasRebuilt |= rebuild(op);
+    bool hasMerged = false;
+    while (hasRebuilt && mergeAll())
+      hasMerged = true;
+    if (!hasMerged)
+      break;
+  }
 }
 
 //===- Kinds and orders ------------------------------------------------------------------------------------------===//

@@ -102,7 +102,7 @@ def DifferentiatePass : FlowPass<"flow-differentiate"> {
 def FormGroupsPass : FlowPass<"flow-form-groups"> {
   let summary = "Makes each fusion group an op: a loop with its sweeps, inputs and outputs.";
   let description = [{
-    Ops that one loop can compute become a `flow.group`, of the kind of loop that moves the fewest bytes:
+    Ops that one loop can compute become a `flow.group`, of the kind of loop that takes the least time:
     ```mlir
     %t = flow.reduce max %a via dst : …
     %d = flow.sub %a, %t[dst] : …
