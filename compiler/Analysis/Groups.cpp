@@ -45,8 +45,8 @@ public:
   }
 
   void run();
-  /// Gives the groups, in the order in which they run.
-  std::vector<Group> take();
+  /// The groups, in the order in which they run, and their numbers here.
+  std::vector<Group> list(std::vector<unsigned> *numbers = nullptr);
 
 private:
   using OpList = llvm::SmallVector<unsigned, 4>;  // in program order
@@ -102,6 +102,8 @@ private:
   std::optional<llvm::SmallVector<unsigned>> orderWith(unsigned first, unsigned second, unsigned merged) const;
 
   //===- Computing again --------------------------------------------------------------------------------------===//
+  void rebuildAll();
+  void settle();
   bool rebuild(unsigned value);
   void findCone(unsigned value, unsigned group, std::set<unsigned> &cone, std::set<unsigned> &sources) const;
   OpList withCopy(unsigned group, unsigned value);
@@ -394,6 +396,8 @@ bool Merger::mergeWithDetour(unsigned a, unsigned b, llvm::function_ref<void(uns
     hasProduct |= groups[group].numProducts > 0;
   }
   LoopKinds kinds = kindsOf(llvm::SmallVector<unsigned>(ops.begin(), ops.end()), hasProduct);
+  for (unsigned group : several)
+    kinds = kinds & groups[group].kinds;
   if (kinds.empty() || !saving(several, kinds))
     return false;
   unsigned whole = a;
@@ -454,6 +458,7 @@ bool Merger::merge(unsigned a, unsigned b) {
     in.insert(wasHome ? in.begin() : in.end(), a);
   }
   Open &first = groups[a];
+  assert(!kinds.empty() && "no loop holds both groups");
   first.ops = std::move(ops);
   first.kinds = kinds;
   first.numProducts += groups[b].numProducts;
@@ -692,8 +697,12 @@ void Merger::run() {
   // What stood between two groups may itself have been merged into one of them.
   while (mergeAll())
     ;
-  if (!options.rebuild)
-    return;
+  if (options.rebuild)
+    rebuildAll();
+  settle();
+}
+
+void Merger::rebuildAll() {
   // A value may be worth computing again only after its readers have merged, and the other way round.
   constexpr unsigned kRounds = 3;
   for (unsigned round = 0; round < kRounds; ++round) {
@@ -707,6 +716,21 @@ void Merger::run() {
     if (!hasMerged)
       break;
   }
+}
+
+/// Merges once more when it is known which loop each group becomes. Until then, a pair may have looked better apart
+/// because each of the two was priced as the loop that suits it best, and these cannot both be had.
+void Merger::settle() {
+  std::vector<unsigned> numbers;
+  std::vector<Group> chosen = list(&numbers);
+  for (auto [group, number] : llvm::zip_equal(chosen, numbers)) {
+    Open &open = groups[number];
+    open.kinds = LoopKinds{group.kind};
+    open.seconds.reset();
+    ++open.version;
+  }
+  while (mergeAll())
+    ;
 }
 
 //===- Kinds and orders ------------------------------------------------------------------------------------------===//
@@ -849,7 +873,7 @@ private:
 
 //===- The list --------------------------------------------------------------------------------------------------===//
 
-std::vector<Group> Merger::take() {
+std::vector<Group> Merger::list(std::vector<unsigned> *numbers) {
   // By group: how many groups it waits for, who reads it, and the tables that it reads and writes.
   std::vector<unsigned> waitsFor(body.size());
   std::vector<std::set<unsigned>> readersOf(body.size());
@@ -903,6 +927,8 @@ std::vector<Group> Merger::take() {
         group.writes.push_back(op);
     kinds.push_back(open.numProducts > 0 ? open.kinds : withoutProducts(open.kinds));
     list.push_back(std::move(group));
+    if (numbers)
+      numbers->push_back(number);
     for (unsigned reader : readersOf[number])
       if (--waitsFor[reader] == 0)
         ready.push_back(reader);
@@ -920,7 +946,7 @@ Groups::Groups(mlir::func::FuncOp function, const GroupOptions &options)
     : body(std::make_unique<Body>(function)), machine(function), writers(body->size(), Body::kNone) {
   Merger merger(*body, machine, options);
   merger.run();
-  groups = merger.take();
+  groups = merger.list();
   for (auto [i, group] : llvm::enumerate(groups))
     for (unsigned op : group.writes)
       writers[op] = static_cast<unsigned>(i);

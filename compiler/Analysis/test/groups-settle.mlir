@@ -1,8 +1,5 @@
-// Two loops in the same order that one loop could be: the sums end up by destination, and so does what they sum, but they
-// stay apart. Before they could merge, the products were priced by source, with half of the permutation that this would need.
-// The sums count the other half only if the products could not be computed by destination, but they could. So both together
-// seem to take less time than one loop, and when orders are chosen at last, they take more.
-// XFAIL: *
+// Two loops in one order that one loop could be. As long as each may become the loop that suits it best, the products are
+// priced by source and the sums by destination, and both seem to take less time apart. When orders are chosen, they are merged.
 // RUN: hector-opt %s --flow-form-groups | FileCheck %s
 
 // CHECK-LABEL: func.func @side_by_side
