@@ -351,8 +351,9 @@ private:
   /// Runs another function, which has nothing at hand but what it is given.
   Status runCall(mlir::func::CallOp call) {
     std::vector<Table> arguments;
+    // A table that nobody else reads is handed over.
     for (mlir::Value operand : call.getOperands())
-      arguments.push_back(tables[operand]);
+      arguments.push_back(operand.hasOneUse() ? std::move(tables[operand]) : tables[operand]);
     auto results = interpret(flow::calledFunction(call), graph, std::move(arguments), mode);
     if (!results)
       return results.status();

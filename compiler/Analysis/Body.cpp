@@ -1,13 +1,22 @@
 #include "compiler/Analysis/Body.h"
 
+#include <llvm/ADT/DenseSet.h>
+
 namespace hector::flow {
 
 using mlir::Operation;
 using mlir::Value;
 
 Body::Body(mlir::func::FuncOp function) : function(function), rows(function), numArguments(function.getNumArguments()) {
-  for (Operation &op : function.getBody().front().without_terminator())
-    if (!mlir::isa<ConstantOp>(op)) {
+  // What nothing leads to from the results is not computed.
+  mlir::Block &block = function.getBody().front();
+  llvm::DenseSet<Operation *> read;
+  for (Operation &op : llvm::reverse(block))
+    if (&op == block.getTerminator() || read.contains(&op))
+      for (Value operand : op.getOperands())
+        read.insert(operand.getDefiningOp());
+  for (Operation &op : block.without_terminator())
+    if (!mlir::isa<ConstantOp>(op) && read.contains(&op)) {
       numberOf[&op] = size();
       ops.emplace_back().op = &op;
     }

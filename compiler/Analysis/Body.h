@@ -11,8 +11,8 @@
 
 namespace hector::flow {
 
-/// The body of a function whose ops have one result each. Constants and the return have no number: a constant is
-/// repeated wherever it is read.
+/// The body of a function whose ops have one result each. Constants and the return have no number, since a constant is
+/// repeated wherever it is read; neither have ops on which no result depends.
 class Body {
 public:
   static constexpr unsigned kNone = ~0u;

@@ -26,6 +26,16 @@ double permutingSeconds(const Body &body, unsigned op, const Machine &machine) {
   return std::max(permutedCost(type, body.rows, machine).seconds - body[op].tableBytes / machine.bandwidth, 0.0);
 }
 
+/// Whether the target can run a loop: a GPU walks edges once, with a limited number of registers.
+bool isLegal(const GroupCost &cost, bool isGpu) {
+  return !isGpu || !cost.kind.isTraversal() || (cost.numSweeps <= 1 && cost.registers <= kMaxRegisters);
+}
+
+/// Whether a loop takes less time than another, or can be run where the other cannot.
+bool isBetter(const GroupCost &cost, const GroupCost &other, bool isGpu) {
+  return std::pair(!isLegal(cost, isGpu), cost.seconds) < std::pair(!isLegal(other, isGpu), other.seconds);
+}
+
 /// Merges groups, all of which start with one op. A group is known by the number of its first op.
 class Merger {
 public:
@@ -45,6 +55,7 @@ public:
   }
 
   void run();
+  bool isComplete = true;  // whether the list that was asked for last has all groups
   /// The groups, in the order in which they run, and their numbers here.
   std::vector<Group> list(std::vector<unsigned> *numbers = nullptr);
 
@@ -108,6 +119,7 @@ private:
   void findCone(unsigned value, unsigned group, std::set<unsigned> &cone, std::set<unsigned> &sources) const;
   OpList withCopy(unsigned group, unsigned value);
   OpList withoutUnread(unsigned group) const;
+  bool canStoreBefore(unsigned op, unsigned group);
   bool fitsGpu(unsigned group);
   void setOps(unsigned group, OpList ops);
 
@@ -211,8 +223,7 @@ GroupCost Merger::price(llvm::ArrayRef<unsigned> ops, LoopKinds kinds, llvm::Arr
   for (LoopKind kind : kinds.list()) {
     GroupCost cost = pricer.price(ops, kind, isWritten);
     cost.seconds += permutations(ops, kind, inside);
-    bool isCut = isGpu && (cost.numSweeps > 1 || (kind.isTraversal() && cost.registers > kMaxRegisters));
-    if (!best || (!isCut && cost.seconds < best->seconds))
+    if (!best || isBetter(cost, *best, isGpu))
       best = std::move(cost);
   }
   return std::move(*best);
@@ -581,6 +592,16 @@ void Merger::findCone(unsigned value, unsigned group, std::set<unsigned> &cone, 
   }
 }
 
+/// Whether what an op computes can be a table that `group` reads. If it is no table yet, the first of the groups that
+/// compute it is to store it.
+bool Merger::canStoreBefore(unsigned op, unsigned group) {
+  auto when = [&](unsigned other) { return std::pair(groups[other].phase, placeOf[other]); };
+  auto &in = groupsOf[op];
+  if (!isStored(op))
+    std::iter_swap(in.begin(), llvm::min_element(in, [&](unsigned a, unsigned b) { return when(a) < when(b); }));
+  return groups[in.front()].phase <= groups[group].phase && placeOf[in.front()] < placeOf[group];
+}
+
 /// The ops of `group` with `value`, and with the row-wise ops that it depends on unless they are stored anyway.
 Merger::OpList Merger::withCopy(unsigned group, unsigned value) {
   OpList ops = groups[group].ops;
@@ -616,8 +637,7 @@ Merger::OpList Merger::withoutUnread(unsigned group) const {
 bool Merger::fitsGpu(unsigned group) {
   if (!isGpu || groups[group].ops.empty())
     return true;
-  GroupCost cost = priceOf(group);
-  return cost.numSweeps <= 1 && (!cost.kind.isTraversal() || cost.registers <= kMaxRegisters);
+  return isLegal(priceOf(group), isGpu);
 }
 
 /// Computes an op again in every group that reads it, and keeps that if it saves time.
@@ -635,8 +655,6 @@ bool Merger::rebuild(unsigned value) {
   std::set<unsigned> touched(readers.begin(), readers.end()), tables = cone;
   tables.insert(sources.begin(), sources.end());
   touched.insert(home);
-  for (unsigned source : sources)
-    touched.insert(groupsOf[source].front());
   llvm::SmallVector<std::pair<unsigned, OpList>> next;
   for (unsigned group : readers) {
     OpList ops = withCopy(group, value);
@@ -645,12 +663,13 @@ bool Merger::rebuild(unsigned value) {
     for (unsigned added : ops)
       if (!contains(group, added))
         for (const Body::Operand &operand : body[added].operands)
-          // Where it is not stored yet, it has to come from a group that runs before.
           if (operand.source != Body::kNone && !llvm::is_contained(ops, operand.source) &&
-              placeOf[groupsOf[operand.source].front()] > placeOf[group])
+              !canStoreBefore(operand.source, group))
             return false;
     next.push_back({group, std::move(ops)});
   }
+  for (unsigned table : tables)
+    touched.insert(groupsOf[table].front());
   auto priceNow = [&] {
     double seconds = 0;
     for (unsigned group : touched)
@@ -715,6 +734,7 @@ void Merger::rebuildAll() {
       hasMerged = true;
     if (!hasMerged)
       break;
+    declined.clear();  // what others compute and read has changed
   }
 }
 
@@ -729,6 +749,7 @@ void Merger::settle() {
     open.seconds.reset();
     ++open.version;
   }
+  declined.clear();
   while (mergeAll())
     ;
 }
@@ -754,11 +775,11 @@ public:
       for (LoopKind kind : kinds[i].list()) {
         costs.back().push_back(
             pricer.price(group.ops, kind, [&](unsigned op) { return llvm::is_contained(group.writes, op); }));
-        const GroupCost &cost = costs.back().back();
-        bool isCut = pricer.machine.isGpu() && cost.numSweeps > 1 && costs.back().size() > 1;
-        if (isCut)
-          costs.back().pop_back();
       }
+      const bool isGpu = pricer.machine.isGpu();
+      auto isIllegal = [&](const GroupCost &cost) { return !isLegal(cost, isGpu); };
+      if (!llvm::all_of(costs.back(), isIllegal))
+        llvm::erase_if(costs.back(), isIllegal);
       take(static_cast<unsigned>(i), *llvm::min_element(costs.back(), [](const GroupCost &a, const GroupCost &b) {
              return a.seconds < b.seconds;
            }));
@@ -933,9 +954,9 @@ std::vector<Group> Merger::list(std::vector<unsigned> *numbers) {
       if (--waitsFor[reader] == 0)
         ready.push_back(reader);
   }
-  assert(llvm::count_if(groups, [](const Open &open) { return !open.ops.empty(); }) ==
-             static_cast<ptrdiff_t>(list.size()) &&
-         "groups wait for each other");
+  isComplete =
+      llvm::count_if(groups, [](const Open &open) { return !open.ops.empty(); }) == static_cast<ptrdiff_t>(list.size());
+  assert(isComplete && "groups wait for each other");
   OrderChooser(list, std::move(kinds), pricer).run();
   return list;
 }
@@ -947,6 +968,7 @@ Groups::Groups(mlir::func::FuncOp function, const GroupOptions &options)
   Merger merger(*body, machine, options);
   merger.run();
   groups = merger.list();
+  complete = merger.isComplete;
   for (auto [i, group] : llvm::enumerate(groups))
     for (unsigned op : group.writes)
       writers[op] = static_cast<unsigned>(i);

@@ -54,6 +54,8 @@ public:
   /// phase. If several could run next, the one that leaves the least memory in use comes first, by the row counts of
   /// `flow.graph`.
   const std::vector<Group> &list() const { return groups; }
+  /// Whether all groups can run one after the other; anything else is a bug of the merger.
+  bool isComplete() const { return complete; }
   const Body &getBody() const { return *body; }
   const Machine &getMachine() const { return machine; }
   /// The sweeps of a traversal.
@@ -66,6 +68,7 @@ private:
   Machine machine;
   std::vector<Group> groups;
   std::vector<unsigned> writers;  // by op
+  bool complete = true;
 };
 
 }  // namespace hector::flow

@@ -207,13 +207,30 @@ GroupCost LoopPricer::price(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::f
     double rereads = 0;
     auto plan = [&](bool online) {
       Sweeps sweeps(body, ops, kind.loop, cost.domain, isWritten, machine, online);
-      // Later sweeps read again what the first one brought near.
+      // Later sweeps read again what earlier ones brought near.
       double again = 0;
-      for (const Sweeps::Sweep &sweep : llvm::drop_begin(sweeps.list))
-        for (unsigned number : sweep.ops)
-          for (const Body::Operand &operand : body[number].operands)
-            if (operand.source == Body::kNone || opMark[operand.source] != current)
-              again += std::min(operand.tableBytes, body.rows.of(body[number].walked) * operand.rowBytes);
+      llvm::DenseMap<unsigned, size_t> readIn;  // the last sweep that read a table through a map
+      for (auto [i, sweep] : llvm::enumerate(sweeps.list)) {
+        llvm::SmallVector<unsigned, 8> computed = sweep.ops;
+        for (const OnlineFold &fold : sweep.folds) {
+          computed.push_back(fold.top);
+          for (const OnlineSum &sum : fold.sums)
+            for (const OnlineSum::Step &step : sum.steps)
+              computed.push_back(step.op);
+        }
+        for (unsigned number : computed)
+          for (const Body::Operand &operand : body[number].operands) {
+            if (operand.source != Body::kNone && opMark[operand.source] == current)
+              continue;
+            unsigned key = operand.table * kNumMaps + static_cast<unsigned>(operand.map);
+            auto [slot, isNew] = readIn.try_emplace(key, i);
+            if (!isNew && slot->second < i)
+              again += kind.isLevel(body[number].walked, operand.map)
+                           ? std::min(operand.tableBytes, body.rows.of(body[number].walked) * operand.rowBytes)
+                           : body.rows.of(body[number].walked) * operand.rowBytes;
+            slot->second = i;
+          }
+      }
       double seconds = (2 * sweeps.scratchBytes + again) / (kNearSpeed * machine.bandwidth) +
                        sweeps.extraOperations / machine.scalarRate;
       return std::tuple(static_cast<unsigned>(sweeps.list.size()), seconds, sweeps.scratchBytes, sweeps.extraOperations,

@@ -79,19 +79,24 @@ std::optional<unsigned> SweepPlaces::placeOnline(unsigned number) {
   const Body::Op &op = body[number];
   if (!isSumOf(op.op, ReduceKind::Sum) || !isInside(op.operands.front().source))
     return std::nullopt;
+  // An accumulator has the type of its rows, and sums of narrower numbers would lose all that is small.
+  auto element = mlir::cast<RowsType>(op.op->getResult(0).getType()).getElementType();
+  if (!element.isF32() && !element.isF64())
+    return std::nullopt;
   std::optional<unsigned> fold;
   OnlineSum sum{number, {}};
   if (!addStep(op.operands.front().source, op.collects, fold, sum))
     return std::nullopt;
   std::reverse(sum.steps.begin(), sum.steps.end());
   // What scales the sum has the maximum's shape, changed as the steps say; once a factor has repeated it along an axis,
-  // it can no longer be changed.
-  bool isRepeated = false;
+  // it can no longer be changed. A total has the maximum's shape too, so it divides before any change.
+  bool isChanged = false, isRepeated = false;
   for (const OnlineSum::Step &step : sum.steps) {
     auto rows = [](mlir::Value value) { return mlir::cast<RowsType>(value.getType()).getShape(); };
     Operation *made = body[step.op].op;
-    if (step.isShape && isRepeated)
+    if ((step.isShape && isRepeated) || (step.total != Body::kNone && (isChanged || isRepeated)))
       return std::nullopt;
+    isChanged |= step.isShape;
     isRepeated |= !step.isShape && rows(made->getOperand(step.operand)) != rows(made->getResult(0));
   }
   folds[*fold].sums.push_back(std::move(sum));
@@ -169,37 +174,60 @@ namespace {
 /// Decides what crosses from sweep to sweep.
 class Crossings {
 public:
-  Crossings(Sweeps &sweeps, const Body &body, const SweepPlaces &places, Loop loop, Domain finest,
-            const Machine &machine)
-      : sweeps(sweeps), body(body), places(places), loop(loop), finest(finest),
+  Crossings(Sweeps &sweeps, const Body &body, const SweepPlaces &places, const llvm::DenseSet<unsigned> &folded,
+            Loop loop, Domain finest, const Machine &machine)
+      : sweeps(sweeps), body(body), places(places), folded(folded), loop(loop), finest(finest),
         operationsPerByte(machine.scalarRate / machine.bandwidth) {}
 
-  void add(unsigned op, unsigned sweep) {
-    if (llvm::is_contained(sweeps.list[sweep].ops, op))
+  /// Has a value be there in a sweep: it is computed in it, or in an earlier one and carried over.
+  void demand(unsigned value, unsigned sweep) {
+    if (!places.isInside(value))
       return;
-    sweeps.list[sweep].ops.push_back(op);
-    for (const Body::Operand &operand : body[op].operands)
-      bring(operand.source, sweep);
+    const unsigned home = places.of(value);
+    if (folded.contains(value)) {
+      if (home < sweep)
+        carry(value, home);
+      return;
+    }
+    if (llvm::is_contained(sweeps.list[sweep].ops, value))
+      return;
+    const Body::Op &op = body[value];
+    // What works within a row of the walked level can be computed in any sweep from its first on; the rest where it is
+    // complete.
+    if (op.domain != finest || !op.isCheap) {
+      if (home == sweep)
+        return compute(value, sweep);
+      demand(value, home);
+      return carry(value, home);
+    }
+    for (unsigned earlier = 0; earlier < sweep; ++earlier) {
+      if (!llvm::is_contained(sweeps.list[earlier].ops, value))
+        continue;
+      if (llvm::is_contained(sweeps.list[earlier].yields, value))
+        return;
+      if (!isRebuilt(value))
+        return carry(value, earlier);
+      sweeps.extraOperations += op.scalars;
+      break;
+    }
+    compute(value, sweep);
   }
 
-  /// Makes a value available in a sweep: it is computed there, computed again, or carried over.
-  void bring(unsigned value, unsigned sweep) {
-    if (!places.isInside(value) || places.of(value) == sweep)
+private:
+  void compute(unsigned value, unsigned sweep) {
+    sweeps.list[sweep].ops.push_back(value);
+    for (const Body::Operand &operand : body[value].operands)
+      demand(operand.source, sweep);
+  }
+
+  void carry(unsigned value, unsigned from) {
+    if (llvm::is_contained(sweeps.list[from].yields, value))
       return;
-    Sweeps::Sweep &home = sweeps.list[places.of(value)];
-    if (llvm::is_contained(home.yields, value))
-      return;
-    if (isRebuilt(value)) {
-      if (!llvm::is_contained(sweeps.list[sweep].ops, value))
-        sweeps.extraOperations += body[value].scalars;
-      return add(value, sweep);
-    }
-    home.yields.push_back(value);
+    sweeps.list[from].yields.push_back(value);
     if (body[value].domain == finest)
       sweeps.scratchBytes += body[value].tableBytes;
   }
 
-private:
   bool isOuterLevel(Map map) const { return map != Map::Self && isLevel(loop, finest, map); }
 
   bool isRebuilt(unsigned value) {
@@ -228,6 +256,7 @@ private:
   Sweeps &sweeps;
   const Body &body;
   const SweepPlaces &places;
+  const llvm::DenseSet<unsigned> &folded;  // maxima and sums of folds
   Loop loop;
   Domain finest;
   double operationsPerByte;
@@ -251,51 +280,39 @@ Sweeps::Sweeps(const Body &body, llvm::ArrayRef<unsigned> ops, Loop loop, Domain
   list.resize(places.count());
   llvm::erase_if(places.folds, [](const OnlineFold &fold) { return fold.sums.empty(); });
   llvm::DenseSet<unsigned> folded;
-  llvm::SmallVector<unsigned> roots;  // what is computed whoever reads it
-  auto addRoot = [&](unsigned op) {
-    if (places.isInside(op))
-      roots.push_back(op);
-  };
   for (const OnlineFold &fold : places.folds) {
     folded.insert(fold.top);
-    addRoot(body[fold.top].operands[0].source);
     extraOperations += 2 * body[fold.top].scalars;  // one more exponential, and its argument
     for (const OnlineSum &sum : fold.sums) {
       folded.insert(sum.sum);
       extraOperations += body[sum.sum].scalars;  // scaling what was summed
-      for (const OnlineSum::Step &step : sum.steps)
-        for (unsigned factor : factorsOf(body, step))
-          addRoot(factor);
     }
   }
-  for (unsigned op : ops)
-    if (isWritten(op)) {
-      list[places.of(op)].yields.push_back(op);
-      addRoot(op);
+  hasFold = !places.folds.empty();
+  // From what is collected and what others read, back to all that is needed. Ops on the way from a maximum to a sum
+  // that is folded are computed by themselves only if something else reads them.
+  Crossings crossings(*this, body, places, folded, loop, finest, machine);
+  for (unsigned sweep = 0; sweep < list.size(); ++sweep) {
+    for (const OnlineFold &fold : places.folds) {
+      if (places.of(fold.top) != sweep)
+        continue;
+      crossings.demand(body[fold.top].operands[0].source, sweep);
+      for (const OnlineSum &sum : fold.sums)
+        for (const OnlineSum::Step &step : sum.steps)
+          for (unsigned factor : factorsOf(body, step))
+            crossings.demand(factor, sweep);
+      list[sweep].folds.push_back(fold);
     }
-  // Ops on the way from a maximum to a sum that is folded are computed by themselves only if something else reads them.
-  llvm::DenseSet<unsigned> needed;
-  while (!roots.empty()) {
-    unsigned op = roots.pop_back_val();
-    if (folded.contains(op) || !needed.insert(op).second)
-      continue;
-    for (const Body::Operand &operand : body[op].operands)
-      addRoot(operand.source);
+    for (unsigned op : ops) {
+      if (places.of(op) != sweep)
+        continue;
+      bool isCollected = body[op].collects != Map::Self;
+      if (isCollected || isWritten(op))
+        crossings.demand(op, sweep);
+      if (isWritten(op) && !llvm::is_contained(list[sweep].yields, op))
+        list[sweep].yields.push_back(op);
+    }
   }
-  Crossings crossings(*this, body, places, loop, finest, machine);
-  for (OnlineFold &fold : places.folds) {
-    unsigned sweep = places.of(fold.top);
-    crossings.bring(body[fold.top].operands[0].source, sweep);
-    for (const OnlineSum &sum : fold.sums)
-      for (const OnlineSum::Step &step : sum.steps)
-        for (unsigned factor : factorsOf(body, step))
-          crossings.bring(factor, sweep);
-    list[sweep].folds.push_back(std::move(fold));
-    hasFold = true;
-  }
-  for (unsigned op : ops)
-    if (needed.contains(op))
-      crossings.add(op, places.of(op));
   llvm::erase_if(list, [](const Sweep &sweep) { return sweep.ops.empty() && sweep.folds.empty(); });
   for (Sweep &sweep : list)
     llvm::sort(sweep.ops);

@@ -69,6 +69,7 @@ def Flow_Dialect : Dialect {
     - (A4) `flow.name` is a string on an argument or result: its name in models and files.
     - (A5) `flow.gradients` is a list of strings on a function: the inputs that get gradients.
     - (A6) `flow.relation_ends` is a list of `#flow.map<src_ntype>` and `#flow.map<dst_ntype>` on a function.
+    - (A7) `flow.phase` is a `#flow.phase` on a function that `flow-split-phases` made of the groups of one phase.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;

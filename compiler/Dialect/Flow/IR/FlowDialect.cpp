@@ -109,6 +109,11 @@ LogicalResult FlowDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return op->emitOpError() << "has `flow.relation_ends` = " << attribute.getValue()
                              << ", but it is a list of #flow.map<src_ntype> and #flow.map<dst_ntype>";
   }
+  if (name == "flow.phase") {  // (A7)
+    if (failed(verifyOnFunction(op, attribute)))
+      return failure();
+    return verifyKind<PhaseAttr>(op, attribute, "a #flow.phase");
+  }
   if (name == "flow.name")  // (A4)
     return op->emitOpError("has `flow.name`, which belongs on an argument or result of a function");
   return success();

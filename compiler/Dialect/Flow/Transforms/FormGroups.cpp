@@ -10,6 +10,8 @@
 #include <mlir/IR/Builders.h>
 #include <mlir/IR/IRMapping.h>
 
+#include <limits>
+
 namespace hector::flow {
 
 #define GEN_PASS_DEF_FORMGROUPSPASS
@@ -32,7 +34,8 @@ RowsType rowsType(Value value) {
 ///
 ///   m' = max(m, a)    s' = s · exp(m - m') + exp(a - m') · w
 ///
-/// and two parts are joined in the same way. Sums that are divided by another sum are divided at the end.
+/// from m = -inf, and two parts are joined in the same way. Sums that are divided by another sum are divided at the
+/// end. A last accumulator tells whether there was any row: then the maximum is m, and 0 otherwise.
 class FoldBuilder {
 public:
   FoldBuilder(const Body &body, const OnlineFold &fold, mlir::OpBuilder &builder, mlir::Location location)
@@ -65,6 +68,10 @@ private:
   /// The accumulators times exp(m - top).
   Accumulators scaled(const Accumulators &accumulators, Value top);
 
+  RowsType flagType() const {
+    return RowsType::get(builder.getContext(), topType.getDomain(), topType.getShape(), builder.getI1Type(),
+                         topType.getResidency());
+  }
   RowsType accumulatorType(const OnlineSum &sum) const { return rowsType(body[sum.sum].op->getResult(0)); }
   Accumulators enter(mlir::Region &region, llvm::ArrayRef<mlir::Type> more, unsigned copies);
 
@@ -94,8 +101,10 @@ Value FoldBuilder::shaped(Value value, const OnlineSum &sum, size_t first) {
 }
 
 FoldBuilder::Accumulators FoldBuilder::scaled(const Accumulators &accumulators, Value top) {
-  Value less = make<SubOp>(topType, {accumulators[0], top});
-  Value factor = make<ExpOp>(topType, less);
+  // Where the maximum stays the same, also at -inf, nothing is scaled.
+  Value power = make<ExpOp>(topType, make<SubOp>(topType, {accumulators[0], top}));
+  Value isSame = make<EqualOp>(flagType(), {accumulators[0], top});
+  Value factor = make<SelectOp>(topType, {isSame, constant(topType, 1), power});
   Accumulators result = {top};
   for (auto [i, sum] : llvm::enumerate(fold.sums))
     result.push_back(make<MulOp>(accumulatorType(sum), {accumulators[i + 1], shaped(factor, sum)}));
@@ -109,6 +118,7 @@ FoldBuilder::Accumulators FoldBuilder::enter(mlir::Region &region, llvm::ArrayRe
     block->addArgument(topType, location);
     for (const OnlineSum &sum : fold.sums)
       block->addArgument(accumulatorType(sum), location);
+    block->addArgument(topType, location);
   }
   for (mlir::Type type : more)
     block->addArgument(mlir::cast<RowsType>(type).withDomain(topType.getDomain()), location);
@@ -142,17 +152,15 @@ void FoldBuilder::build(IRMapping &local) {
   auto result = builder.create<FoldOp>(location, types, inputs, body[fold.top].collects);
   mlir::OpBuilder::InsertionGuard guard(builder);
 
-  const double lowest =
-      -llvm::APFloat::getLargest(mlir::cast<mlir::FloatType>(topType.getElementType()).getFloatSemantics())
-           .convertToDouble();
   enter(result.getInit(), {}, 0);
-  Accumulators first = {constant(topType, lowest)};
+  Accumulators first = {constant(topType, -std::numeric_limits<double>::infinity())};
   for (const OnlineSum &sum : fold.sums)
     first.push_back(constant(accumulatorType(sum), 0));
+  first.push_back(constant(topType, 0));
   builder.create<YieldOp>(location, first);
 
   Accumulators rows = enter(result.getStep(), SmallVector<mlir::Type>(mlir::ValueRange(inputs).getTypes()), 1);
-  size_t numAccumulators = types.size();
+  const size_t numAccumulators = types.size() + 1;
   Value score = rows[numAccumulators];
   Value top = make<MaxOp>(topType, {rows[0], score});
   Accumulators next = scaled(Accumulators(rows.begin(), rows.begin() + numAccumulators), top);
@@ -177,6 +185,7 @@ void FoldBuilder::build(IRMapping &local) {
     }
     next[k + 1] = make<AddOp>(accumulatorType(sum), {next[k + 1], value});
   }
+  next.push_back(constant(topType, 1));
   builder.create<YieldOp>(location, next);
 
   Accumulators parts = enter(result.getJoin(), {}, 2);
@@ -184,16 +193,15 @@ void FoldBuilder::build(IRMapping &local) {
       right(parts.begin() + numAccumulators, parts.end());
   top = make<MaxOp>(topType, {left[0], right[0]});
   Accumulators joined = scaled(left, top), other = scaled(right, top);
-  for (size_t k = 1; k < numAccumulators; ++k)
+  for (size_t k = 1; k < joined.size(); ++k)
     joined[k] = make<AddOp>(rowsType(joined[k]), {joined[k], other[k]});
+  joined.push_back(make<MaxOp>(topType, {left.back(), right.back()}));
   builder.create<YieldOp>(location, joined);
 
   Accumulators last = enter(result.getFinish(), {}, 1);
   SmallVector<Value> finished;
   // Nothing was met: the maximum of nothing is 0, and so are all sums.
-  auto flags = RowsType::get(builder.getContext(), topType.getDomain(), topType.getShape(), builder.getI1Type(),
-                             topType.getResidency());
-  Value isEmpty = make<EqualOp>(flags, {last[0], constant(topType, lowest)});
+  Value isEmpty = make<EqualOp>(flagType(), {last.back(), constant(topType, 0)});
   finished.push_back(make<SelectOp>(topType, {isEmpty, constant(topType, 0), last[0]}));
   Value one = constant(topType, 1);
   for (auto [k, sum] : llvm::enumerate(fold.sums)) {
@@ -203,7 +211,7 @@ void FoldBuilder::build(IRMapping &local) {
         size_t total = static_cast<size_t>(
             llvm::find_if(fold.sums, [&](const OnlineSum &other) { return other.sum == step.total; }) -
             fold.sums.begin());
-        Value divisor = make<SelectOp>(topType, {isEmpty, one, last[total + 1]});
+        Value divisor = make<SelectOp>(topType, {isEmpty, one, finished[total + 1]});
         value = make<DivOp>(accumulatorType(sum), {value, shaped(divisor, sum, place + 1)});
       }
     finished.push_back(value);
@@ -285,9 +293,8 @@ void GroupBuilder::buildSweep(const Sweeps::Sweep &sweep, const IRMapping &insid
       for (const OnlineSum &sum : fold.sums)
         waiting.erase(sum.sum);
     }
-    assert(waiting.size() < before && "ops of a sweep wait for each other");
     if (waiting.size() == before)
-      return;
+      llvm::report_fatal_error("ops of a sweep wait for each other");
   }
 }
 
@@ -374,6 +381,10 @@ struct FormGroupsPass : impl::FormGroupsPassBase<FormGroupsPass> {
     options.rebuild = rebuild;
     options.remark = [](mlir::Location location, const std::string &text) { mlir::emitRemark(location) << text; };
     Groups groups(function, options);
+    if (!groups.isComplete()) {
+      function.emitOpError("has groups that wait for each other");
+      return signalPassFailure();
+    }
     GroupBuilder builder(groups);
     for (const Group &group : groups.list())
       builder.build(group);

@@ -17,7 +17,7 @@
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/STLExtras.h>
 
-#include <cstdio>
+#include <cmath>
 
 namespace hector::flow {
 
@@ -226,6 +226,13 @@ Value Reuser::build(const Candidate &candidate) {
     obstacle = "another factor differs from row to row";
     return {};
   }
+  // A part that was scaled far down has lost digits, or all of them, and the factor may be no number of its type.
+  constexpr double kFar = 256;
+  for (double factor : {part.getScale(), scale})
+    if (!(std::abs(factor) <= kFar && std::abs(factor) >= 1 / kFar)) {
+      obstacle = "the two are scaled too differently";
+      return {};
+    }
   SmallVector<int> kept, summed;
   for (int label : whole.getAxes())
     if (label != kNoLabel)
@@ -449,7 +456,7 @@ void Reuser::replace(ReduceOp op, Value by) {
     trial.forget(gone);
     erased.insert(gone);
   }
-  llvm::erase_if(earlier, [&](const auto &entry) { return erased.contains(ReduceOp(entry.first)); });
+  llvm::erase_if(earlier, [&](const auto &entry) { return dead.contains(ReduceOp(entry.first)); });
   for (Operation *gone : dead)
     gone->erase();
 }

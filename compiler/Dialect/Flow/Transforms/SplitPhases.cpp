@@ -11,6 +11,9 @@
 #include <mlir/IR/SymbolTable.h>
 #include <mlir/Pass/Pass.h>
 
+#include <set>
+#include <string>
+
 namespace hector::flow {
 
 #define GEN_PASS_DEF_SPLITPHASESPASS
@@ -45,28 +48,45 @@ public:
 
 private:
   void split(Phase phase, llvm::ArrayRef<GroupOp> groups);
-  /// The attributes of an argument or a result that stands for `value`: the name of an input, or of what is stored.
+  /// The attributes of an argument or a result that stands for `value`.
   mlir::DictionaryAttr nameOf(Value value);
+  void nameKept(Value value);
 
   mlir::func::FuncOp function;
   mlir::SymbolTable &symbols;
   mlir::Block &body;
   mlir::OpBuilder builder;
+  llvm::DenseMap<Value, mlir::StringAttr> names;  // of what phases leave for each other
+  std::set<std::string> taken;
   Operation *last;  // of the functions made, behind which the next one goes
 };
 
 mlir::DictionaryAttr Splitter::nameOf(Value value) {
-  mlir::StringAttr name;
+  mlir::StringAttr kept = names.lookup(value);
+  llvm::StringRef name = kept ? kept.getValue() : llvm::StringRef();
   if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(value))
-    name = function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), "flow.name");
-  else if (llvm::StringRef stored = tableName(value.getLoc()); !stored.empty())
-    name = builder.getStringAttr(stored);
-  // A result of the whole has its own.
+    if (auto given = function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), "flow.name"))
+      name = given.getValue();
+  if (name.empty())
+    return builder.getDictionaryAttr({});
+  return builder.getDictionaryAttr(builder.getNamedAttr("flow.name", builder.getStringAttr(name)));
+}
+
+/// Names what a phase computes: a result of the whole as that, anything else `kept.att`, `kept.att.1` and so on.
+void Splitter::nameKept(Value value) {
+  std::string name;
   for (mlir::OpOperand &use : value.getUses())
     if (mlir::isa<mlir::func::ReturnOp>(use.getOwner()))
       if (auto result = function.getResultAttrOfType<mlir::StringAttr>(use.getOperandNumber(), "flow.name"))
-        name = result;
-  return name ? builder.getDictionaryAttr(builder.getNamedAttr("flow.name", name)) : builder.getDictionaryAttr({});
+        name = result.str();
+  if (name.empty()) {
+    llvm::StringRef table = tableName(value.getLoc());
+    std::string start = "kept" + (table.empty() ? "" : "." + table.str());
+    name = start;
+    for (unsigned number = 1; !taken.insert(name).second; ++number)
+      name = start + "." + std::to_string(number);
+  }
+  names[value] = builder.getStringAttr(name);
 }
 
 /// Moves groups into a function, and calls it after the phases before it.
@@ -95,9 +115,12 @@ void Splitter::split(Phase phase, llvm::ArrayRef<GroupOp> groups) {
                                                  function.getName().str() + "." + stringifyPhase(phase).str(),
                                                  builder.getFunctionType(inputTypes, outputTypes));
   part.setPrivate();
+  part->setAttr("flow.phase", PhaseAttr::get(builder.getContext(), phase));
   for (llvm::StringRef kept : {"flow.graph", "flow.machine", "flow.relation_ends"})
     if (mlir::Attribute attribute = function->getAttr(kept))
       part->setAttr(kept, attribute);
+  for (Value output : outputs)
+    nameKept(output);
   SmallVector<mlir::Attribute> inputNames, outputNames;
   for (Value input : inputs)
     inputNames.push_back(nameOf(input));
@@ -118,8 +141,10 @@ void Splitter::split(Phase phase, llvm::ArrayRef<GroupOp> groups) {
   auto end = builder.create<mlir::func::ReturnOp>(function.getLoc(), outputs);
   for (GroupOp group : groups)
     group->moveBefore(end);
-  for (auto [value, result] : llvm::zip_equal(outputs, call.getResults()))
+  for (auto [value, result] : llvm::zip_equal(outputs, call.getResults())) {
+    names[result] = names.lookup(value);
     value.replaceUsesWithIf(result, [&](mlir::OpOperand &use) { return use.getOwner()->getBlock() == &body; });
+  }
   for (auto [value, argument] : llvm::zip_equal(inputs, block->getArguments()))
     Value(value).replaceUsesWithIf(argument, [&](mlir::OpOperand &use) { return use.getOwner()->getBlock() == block; });
   for (Operation *constant : constants)
@@ -148,9 +173,9 @@ struct SplitPhasesPass : impl::SplitPhasesPassBase<SplitPhasesPass> {
   void runOnOperation() override {
     mlir::SymbolTable symbols(getOperation());
     for (auto function : llvm::make_early_inc_range(getOperation().getOps<mlir::func::FuncOp>())) {
-      // Those that are split call the others, and those are theirs alone.
+      // Those that are split call the others.
       if (function.isExternal() || !function.getBody().front().getOps<mlir::func::CallOp>().empty() ||
-          (function.isPrivate() && function.getName().contains('.')))
+          function->hasAttr("flow.phase"))
         continue;
       if (mlir::failed(checkFlowFunction(function, Form::Grouped)) || mlir::failed(checkPhases(function)))
         return signalPassFailure();
