@@ -20,7 +20,7 @@ static void countMemory(const Groups &groups, Cost &cost) {
     const Group &group = groups.list()[i];
     for (unsigned op : group.ops)
       for (const Body::Operand &operand : body[op].operands)
-        if (operand.source != Body::kNone && !llvm::is_contained(group.ops, operand.source)) {
+        if (operand.source != Body::kNone && !group.contains(operand.source)) {
           last[operand.source] = i;
           isKept[operand.source] = isKept[operand.source] ||
                                    (group.phase == Phase::Backward && body[operand.source].phase == Phase::Forward);

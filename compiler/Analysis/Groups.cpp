@@ -118,7 +118,7 @@ private:
   bool rebuild(unsigned value);
   void findCone(unsigned value, unsigned group, std::set<unsigned> &cone, std::set<unsigned> &sources) const;
   OpList withCopy(unsigned group, unsigned value);
-  OpList withoutUnread(unsigned group) const;
+  OpList withoutUnread(unsigned group);
   bool canStoreBefore(unsigned op, unsigned group);
   bool fitsGpu(unsigned group);
   void setOps(unsigned group, OpList ops);
@@ -219,8 +219,18 @@ GroupCost Merger::price(llvm::ArrayRef<unsigned> ops, LoopKinds kinds, llvm::Arr
   auto isWritten = [&](unsigned op) {
     return llvm::is_contained(inside, groupsOf[op].front()) && (body[op].isReturned || isReadOutside(op, inside));
   };
+  // Where nodes or types read nothing but their own rows, one kind of loop is like another.
+  bool isPlain = llvm::all_of(ops, [&](unsigned op) {
+    return body[op].walked <= Domain::Node && body[op].collects == Map::Self &&
+           llvm::all_of(body[op].operands, [](const Body::Operand &operand) {
+             return operand.map == Map::Self || operand.map == Map::One;
+           });
+  });
+  llvm::SmallVector<LoopKind> all = kinds.list();
+  if (isPlain)
+    all.truncate(1);
   std::optional<GroupCost> best;
-  for (LoopKind kind : kinds.list()) {
+  for (LoopKind kind : all) {
     GroupCost cost = pricer.price(ops, kind, isWritten);
     cost.seconds += permutations(ops, kind, inside);
     if (!best || isBetter(cost, *best, isGpu))
@@ -561,7 +571,7 @@ bool Merger::mergeAll() {
 void Merger::setOps(unsigned group, OpList ops) {
   Open &open = groups[group];
   for (unsigned op : open.ops)
-    if (!llvm::is_contained(ops, op))
+    if (!std::binary_search(ops.begin(), ops.end(), op))
       llvm::erase(groupsOf[op], group);
   for (unsigned op : ops)
     if (!contains(group, op))
@@ -608,7 +618,7 @@ Merger::OpList Merger::withCopy(unsigned group, unsigned value) {
   llvm::SmallVector<unsigned> more = {value};
   while (!more.empty()) {
     unsigned added = more.pop_back_val();
-    if (llvm::is_contained(ops, added))
+    if (std::binary_search(ops.begin(), ops.end(), added))
       continue;
     ops.insert(llvm::lower_bound(ops, added), added);
     for (const Body::Operand &operand : body[added].operands) {
@@ -624,13 +634,18 @@ Merger::OpList Merger::withCopy(unsigned group, unsigned value) {
 }
 
 /// What remains of a group without what is computed in it for nobody.
-Merger::OpList Merger::withoutUnread(unsigned group) const {
-  OpList rest = groups[group].ops;
-  for (unsigned op : llvm::reverse(groups[group].ops)) {
-    bool isRead = llvm::any_of(body[op].readers, [&](unsigned reader) { return llvm::is_contained(rest, reader); });
+Merger::OpList Merger::withoutUnread(unsigned group) {
+  const OpList &ops = groups[group].ops;
+  ++search;
+  for (unsigned op : ops)
+    mark[op] = search;
+  for (unsigned op : llvm::reverse(ops)) {
+    bool isRead = llvm::any_of(body[op].readers, [&](unsigned reader) { return mark[reader] == search; });
     if (!isRead && !(isHome(op, group) && isStored(op)))
-      llvm::erase(rest, op);
+      mark[op] = 0;
   }
+  OpList rest;
+  llvm::copy_if(ops, std::back_inserter(rest), [&](unsigned op) { return mark[op] == search; });
   return rest;
 }
 
@@ -663,7 +678,7 @@ bool Merger::rebuild(unsigned value) {
     for (unsigned added : ops)
       if (!contains(group, added))
         for (const Body::Operand &operand : body[added].operands)
-          if (operand.source != Body::kNone && !llvm::is_contained(ops, operand.source) &&
+          if (operand.source != Body::kNone && !std::binary_search(ops.begin(), ops.end(), operand.source) &&
               !canStoreBefore(operand.source, group))
             return false;
     next.push_back({group, std::move(ops)});
@@ -768,13 +783,12 @@ public:
     for (auto [i, group] : llvm::enumerate(groups)) {
       for (unsigned op : group.ops)
         for (const Body::Operand &operand : body[op].operands)
-          if (operand.source != Body::kNone && !llvm::is_contained(group.ops, operand.source) &&
+          if (operand.source != Body::kNone && !group.contains(operand.source) &&
               !llvm::is_contained(readers[operand.source], i))
             readers[operand.source].push_back(static_cast<unsigned>(i));
       costs.push_back({});
       for (LoopKind kind : kinds[i].list()) {
-        costs.back().push_back(
-            pricer.price(group.ops, kind, [&](unsigned op) { return llvm::is_contained(group.writes, op); }));
+        costs.back().push_back(pricer.price(group.ops, kind, [&](unsigned op) { return group.stores(op); }));
       }
       const bool isGpu = pricer.machine.isGpu();
       auto isIllegal = [&](const GroupCost &cost) { return !isLegal(cost, isGpu); };
@@ -976,8 +990,8 @@ Groups::Groups(mlir::func::FuncOp function, const GroupOptions &options)
 
 Sweeps Groups::sweepsOf(const Group &group) const {
   return Sweeps(
-      *body, group.ops, group.kind.loop, group.domain,
-      [&](unsigned op) { return llvm::is_contained(group.writes, op); }, machine, group.cost.isOnline);
+      *body, group.ops, group.kind.loop, group.domain, [&](unsigned op) { return group.stores(op); }, machine,
+      group.cost.isOnline);
 }
 
 std::optional<unsigned> Groups::writerOf(unsigned op) const {

@@ -20,6 +20,7 @@
 
 #include "compiler/Analysis/LoopCost.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,9 @@ struct Group {
   llvm::SmallVector<unsigned, 4> writes;  // those that other groups read, or that are returned
   llvm::SmallVector<Order, 4> orders;     // in which each of `writes` is stored
   GroupCost cost;
+
+  bool contains(unsigned op) const { return std::binary_search(ops.begin(), ops.end(), op); }
+  bool stores(unsigned op) const { return std::binary_search(writes.begin(), writes.end(), op); }
 };
 
 /// The groups of a function. Every op is in at least one. Deterministic.

@@ -164,7 +164,10 @@ void FoldBuilder::build(IRMapping &local) {
   Value score = rows[numAccumulators];
   Value top = make<MaxOp>(topType, {rows[0], score});
   Accumulators next = scaled(Accumulators(rows.begin(), rows.begin() + numAccumulators), top);
+  // The largest counts 1, also -inf: as long as nothing larger is met, nothing is known about what its sums will be.
+  Value isTop = make<EqualOp>(flagType(), {score, top});
   Value power = make<ExpOp>(topType, make<SubOp>(topType, {score, top}));
+  power = make<SelectOp>(topType, {isTop, constant(topType, 1), power});
   for (auto [k, sum] : llvm::enumerate(fold.sums)) {
     Value value = power;
     for (const OnlineSum::Step &step : sum.steps) {
@@ -204,8 +207,10 @@ void FoldBuilder::build(IRMapping &local) {
   Value isEmpty = make<EqualOp>(flagType(), {last.back(), constant(topType, 0)});
   finished.push_back(make<SelectOp>(topType, {isEmpty, constant(topType, 0), last[0]}));
   Value one = constant(topType, 1);
+  // If all scores are -inf, or one is inf, their differences to the maximum are NaN, and so are all sums.
+  Value none = make<SubOp>(topType, {finished[0], finished[0]});
   for (auto [k, sum] : llvm::enumerate(fold.sums)) {
-    Value value = last[k + 1];
+    Value value = make<AddOp>(accumulatorType(sum), {last[k + 1], shaped(none, sum)});
     for (auto [place, step] : llvm::enumerate(sum.steps))
       if (step.total != Body::kNone) {
         size_t total = static_cast<size_t>(
@@ -306,7 +311,7 @@ void GroupBuilder::buildSweeps(const Group &group, IRMapping &inside) {
     SmallVector<mlir::Type> types;
     for (unsigned value : sweep.yields) {
       types.push_back(body[value].op->getResult(0).getType());
-      numScratch += body[value].domain == group.domain && !llvm::is_contained(group.writes, value);
+      numScratch += body[value].domain == group.domain && !group.stores(value);
     }
     auto op = builder.create<SweepOp>(location, types);
     mlir::OpBuilder::InsertionGuard guard(builder);
@@ -330,7 +335,7 @@ void GroupBuilder::build(const Group &group) {
       auto source = body.find(operand);
       if (auto constant = operand.getDefiningOp<ConstantOp>())
         constants.insert(constant);
-      else if (!source || !llvm::is_contained(group.ops, *source))
+      else if (!source || !group.contains(*source))
         inputs.insert(operand);
     }
   SmallVector<Value> operands;
