@@ -124,6 +124,11 @@ PassList readList(StringRef text) {
       list.wrong = "`" + name.str() + "` stands alone in --passes, but is given in the list `" + text.str() + "`";
       return list;
     }
+    if (name.starts_with("-")) {
+      list.wrong = "`" + name.str() + "` leaves out a pass of a plan, but `" + text.str() + "` names none; write `default," +
+                   name.str() + "`";
+      return list;
+    }
     std::vector<std::string_view> known = planNames();
     known.insert(known.end(), {"none", "default"});
     std::string all;
