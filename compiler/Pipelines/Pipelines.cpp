@@ -125,8 +125,8 @@ PassList readList(StringRef text) {
       return list;
     }
     if (name.starts_with("-")) {
-      list.wrong = "`" + name.str() + "` leaves out a pass of a plan, but `" + text.str() + "` names none; write `default," +
-                   name.str() + "`";
+      list.wrong = "`" + name.str() + "` leaves out a pass of a plan, but `" + text.str() +
+                   "` names none; write `default," + name.str() + "`";
       return list;
     }
     std::vector<std::string_view> known = planNames();

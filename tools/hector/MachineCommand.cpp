@@ -2,6 +2,7 @@
 
 #include "Commands.h"
 #include "DataMakeInfo.h"
+#include "Options.h"
 #include "Progress.h"
 #include "runtime/base/Interrupt.h"
 #include "runtime/machine/Measure.h"
@@ -93,6 +94,7 @@ std::function<std::optional<int>()> addMachine(CLI::App &app) {
   auto *print = machine->add_flag("--print", options->print, "Shows what is kept, or the default, without measuring");
   machine->add_option("-o,--out", options->outPath, "A file instead of the place where measurements are kept (.toml)")
       ->type_name("FILE")
+      ->check(notEmpty())
       ->excludes(print);
   machine->footer("Measuring takes a few seconds, in which the machine should have nothing else to do.\n"
                   "Example:\n  hector machine");

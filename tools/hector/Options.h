@@ -31,4 +31,10 @@ template <class Number> CLI::Validator wholeNumber(Number min = 0, Number max = 
       "");
 }
 
+/// A check that an option is given more than nothing, as from an unset variable of the shell.
+inline CLI::Validator notEmpty() {
+  return CLI::Validator([](std::string &value) -> std::string { return value.empty() ? "a value is missing" : ""; },
+                        "");
+}
+
 }  // namespace hector

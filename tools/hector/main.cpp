@@ -4,6 +4,7 @@
 #include "DataCommands.h"
 #include "DataMakeInfo.h"
 #include "MachineCommand.h"
+#include "Options.h"
 #include "language/Diagnostics.h"
 #include "runtime/base/Program.h"
 
@@ -183,7 +184,8 @@ static int hectorMain(int argc, char **argv) {
       ->type_name("NUMBER");
   runApp->add_option("--passes", run.passes, "none, default, C, R, default,-NAME, or names separated by commas")
       ->capture_default_str()
-      ->type_name("LIST");
+      ->type_name("LIST")
+      ->check(notEmpty());
   runApp->footer("Example:\n  hector run models/rgcn.hec --case graph.safetensors --out out.safetensors");
 
   CompileOptions compile;
@@ -204,14 +206,17 @@ static int hectorMain(int argc, char **argv) {
       ->add_option("--passes", compile.passes,
                    "none, default, C, R, default,-NAME, or names separated by commas; unless given, none for flow and "
                    "default otherwise")
-      ->type_name("LIST");
+      ->type_name("LIST")
+      ->check(notEmpty());
   compileApp
       ->add_option("--machine", compile.machine,
                    "The machine to choose for, which never changes results but for rounding: cpu (the default, the "
                    "same everywhere), h200, here (what `hector machine` measured) or a file")
-      ->type_name("NAME:{cpu,h200,here}");
+      ->type_name("NAME:{cpu,h200,here}")
+      ->check(notEmpty());
   compileApp->add_option("--cache", compile.cache, "What the machine's largest cache holds, such as 32M")
-      ->type_name("BYTES");
+      ->type_name("BYTES")
+      ->check(notEmpty());
   compileApp->add_flag("--per-op", compile.perOp, "Lists every op in a summary, with figures of its own");
   compileApp->add_flag("--remarks", compile.remarks, "Prints what passes did and declined, and why");
   compileApp->add_flag("--dump-passes", compile.dumpPasses, "Prints the IR after each pass that changed it");
