@@ -10,20 +10,22 @@
 // CHECK-NEXT: flow.sweep -> !flow.rows<node, 4xf32, device> {
 // CHECK-NEXT: %[[X:.*]] = flow.spread %{{.*}} via src
 // CHECK-NEXT: flow.fold %{{.*}}, %[[X]] via dst : (!flow.rows<edge, f32, device>, !flow.rows<edge, 4xf32, device>) -> (!flow.rows<node, f32, device>, !flow.rows<node, f32, device>, !flow.rows<node, 4xf32, device>) init {
-// CHECK: flow.constant -3.40{{.*}}E+38
+// CHECK: flow.constant 0xFFF0000000000000
 // CHECK: } step {
-// CHECK-NEXT: ^bb0(%[[M:.*]]: !flow.rows<node, f32, device>, %[[S:.*]]: !flow.rows<node, f32, device>, %[[R:.*]]: !flow.rows<node, 4xf32, device>, %[[A:.*]]: !flow.rows<node, f32, device>, %[[V:.*]]: !flow.rows<node, 4xf32, device>):
+// CHECK-NEXT: ^bb0(%[[M:.*]]: !flow.rows<node, f32, device>, %[[S:.*]]: !flow.rows<node, f32, device>, %[[R:.*]]: !flow.rows<node, 4xf32, device>, %[[MET:.*]]: !flow.rows<node, f32, device>, %[[A:.*]]: !flow.rows<node, f32, device>, %[[V:.*]]: !flow.rows<node, 4xf32, device>):
 // CHECK-NEXT: %[[TOP:.*]] = flow.max %[[M]], %[[A]]
-// CHECK-NEXT: %[[LESS:.*]] = flow.sub %[[M]], %[[TOP]]
-// CHECK-NEXT: %[[DOWN:.*]] = flow.exp %[[LESS]]
+// CHECK-DAG: %[[LESS:.*]] = flow.sub %[[M]], %[[TOP]]
+// CHECK-DAG: %[[SAME:.*]] = flow.equal %[[M]], %[[TOP]]
+// CHECK: %[[DOWN:.*]] = flow.select %[[SAME]]
 // CHECK-NEXT: %[[S1:.*]] = flow.mul %[[S]], %[[DOWN]]
 // CHECK-NEXT: %[[R1:.*]] = flow.mul %[[R]], %[[DOWN]]
-// CHECK-NEXT: %[[D:.*]] = flow.sub %[[A]], %[[TOP]]
-// CHECK-NEXT: %[[E:.*]] = flow.exp %[[D]]
+// CHECK-DAG: %[[LARGEST:.*]] = flow.equal %[[A]], %[[TOP]]
+// CHECK-DAG: %[[D:.*]] = flow.sub %[[A]], %[[TOP]]
+// CHECK: %[[E:.*]] = flow.select %[[LARGEST]]
 // CHECK-NEXT: %[[S2:.*]] = flow.add %[[S1]], %[[E]]
 // CHECK-NEXT: %[[W:.*]] = flow.mul %[[E]], %[[V]]
 // CHECK-NEXT: %[[R2:.*]] = flow.add %[[R1]], %[[W]]
-// CHECK-NEXT: flow.yield %[[TOP]], %[[S2]], %[[R2]]
+// CHECK: flow.yield %[[TOP]], %[[S2]], %[[R2]], %{{.*}} :
 // CHECK: } join {
 // CHECK: } finish {
 // CHECK: %[[EMPTY:.*]] = flow.equal
@@ -53,10 +55,13 @@ func.func @one_head(%a: !flow.rows<edge, f32, device>, %x: !flow.rows<node, 4xf3
 // CHECK: flow.fold {{.*}} -> (!flow.rows<node, 2xf32, device>, !flow.rows<node, 2xf32, device>, !flow.rows<node, 2x4xf32, device>) init {
 // CHECK: } step {
 // CHECK: flow.max
-// CHECK: %[[DOWN:.*]] = flow.exp %{{.*}} : <node, 2xf32, device>
+// CHECK: %[[DOWN:.*]] = flow.select %{{.*}} -> <node, 2xf32, device>
 // CHECK: %[[WIDE:.*]] = flow.reshape %[[DOWN]] : <node, 2xf32, device> -> <node, 2x1xf32, device>
 // CHECK: flow.mul %{{.*}}, %[[WIDE]] : <node, 2x4xf32, device>, <node, 2x1xf32, device>
 // CHECK: } finish {
+// CHECK: flow.reshape
+// CHECK: flow.add
+// CHECK: flow.select
 // CHECK: %[[BY:.*]] = flow.reshape %{{.*}} : <node, 2xf32, device> -> <node, 2x1xf32, device>
 // CHECK: flow.div %{{.*}}, %[[BY]] : <node, 2x4xf32, device>, <node, 2x1xf32, device>
 // CHECK-NOT: flow.sweep

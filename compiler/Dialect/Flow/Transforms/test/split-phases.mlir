@@ -10,14 +10,14 @@
 // CHECK-NEXT: %[[F:.*]]:2 = call @all.forward(%arg0, %[[W]], %[[G]]) : {{.*}} -> (!flow.rows<node, f32, device>, !flow.rows<node, f32, device>)
 // CHECK-NEXT: %[[B:.*]] = call @all.backward(%[[F]]#0, %arg2) : {{.*}} -> !flow.rows<node, f32, device>
 // CHECK-NEXT: return %[[F]]#1, %[[B]]
-// Arguments and results have their names, and kept tables none. Functions keep the graph.
-// CHECK: func.func private @all.graph() -> !flow.rows<node, f32, device> attributes {flow.graph =
+// Arguments and results have their names, and what one phase leaves for another has one on both sides. Functions keep the graph.
+// CHECK: func.func private @all.graph() -> (!flow.rows<node, f32, device> {flow.name = "kept"}) attributes {flow.graph =
 // CHECK: flow.group by_dst edge graph
-// CHECK: func.func private @all.weights(%arg0: !flow.rows<one, f32, device> {flow.name = "w"}) -> !flow.rows<one, f32, device> attributes {flow.graph =
+// CHECK: func.func private @all.weights(%arg0: !flow.rows<one, f32, device> {flow.name = "w"}) -> (!flow.rows<one, f32, device> {flow.name = "kept.1"}) attributes {flow.graph =
 // CHECK: flow.group flat one weights
-// CHECK: func.func private @all.forward(%arg0: !flow.rows<node, f32, device> {flow.name = "x"}, %arg1: !flow.rows<one, f32, device>, %arg2: !flow.rows<node, f32, device>) -> (!flow.rows<node, f32, device>, !flow.rows<node, f32, device> {flow.name = "out"}) attributes {flow.graph =
+// CHECK: func.func private @all.forward(%arg0: !flow.rows<node, f32, device> {flow.name = "x"}, %arg1: !flow.rows<one, f32, device> {flow.name = "kept.1"}, %arg2: !flow.rows<node, f32, device> {flow.name = "kept"}) -> (!flow.rows<node, f32, device> {flow.name = "kept.2"}, !flow.rows<node, f32, device> {flow.name = "out"}) attributes {flow.graph =
 // CHECK: flow.group flat node forward
-// CHECK: func.func private @all.backward(%arg0: !flow.rows<node, f32, device>, %arg1: !flow.rows<node, f32, device> {flow.name = "grad.out"}) -> (!flow.rows<node, f32, device> {flow.name = "grad.x"}) attributes {flow.graph =
+// CHECK: func.func private @all.backward(%arg0: !flow.rows<node, f32, device> {flow.name = "kept.2"}, %arg1: !flow.rows<node, f32, device> {flow.name = "grad.out"}) -> (!flow.rows<node, f32, device> {flow.name = "grad.x"}) attributes {flow.graph =
 // CHECK: flow.group flat node backward
 func.func @all(%x: !flow.rows<node, f32, device> {flow.name = "x"}, %w: !flow.rows<one, f32, device> {flow.name = "w"}, %g: !flow.rows<node, f32, device> {flow.name = "grad.out"})
     -> (!flow.rows<node, f32, device> {flow.name = "out"}, !flow.rows<node, f32, device> {flow.name = "grad.x"}) attributes {flow.graph = #small, flow.forward_results = 1 : i64} {
