@@ -132,7 +132,10 @@ void expectFolded(const std::string &text, const Numbers &scores, const Numbers 
     ASSERT_TRUE(results.isOk()) << results.status().message();
     ASSERT_EQ((*results)[0].values.size(), (*expected)[0].values.size());
     for (auto [got, wanted] : llvm::zip_equal((*results)[0].values, (*expected)[0].values))
-      EXPECT_NEAR(got, wanted, 1e-12);
+      if (std::isnan(wanted))
+        EXPECT_TRUE(std::isnan(got)) << got;
+      else
+        EXPECT_NEAR(got, wanted, 1e-12);
   }
 }
 
@@ -151,6 +154,35 @@ TEST(Groups, ASoftmaxOfHeadsInOneSweep) {
 // Exponentials of scores that far apart overflow unless they are shifted.
 TEST(Groups, ASoftmaxOfLargeScoresInOneSweep) {
   expectFolded(softmax("", "2x", "1x"), {1e5, -1e5, 1e300, 0, 1, -1e300, 2e5, 1, 1e300, 3}, {1, 2, 3, 4, 5, 6, 7, 8});
+}
+
+// Nodes 0 and 1 have edges. Masks set scores to -inf or to the lowest number; a row of nothing else has no softmax, or
+// one of equal parts.
+TEST(Groups, ASoftmaxOfMaskedScoresInOneSweep) {
+  const double inf = std::numeric_limits<double>::infinity(), lowest = std::numeric_limits<double>::lowest();
+  for (double masked : {-inf, lowest}) {
+    for (size_t open = 0; open <= kEdges.size(); ++open) {
+      Numbers scores(kEdges.size(), masked);
+      if (open < kEdges.size())
+        scores[open] = 1.5;
+      expectFolded(softmax("", "2x", "1x"), scores, {1, 2, 3, 4, 5, 6, 7, 8});
+    }
+  }
+  Numbers scores = kEdges;
+  scores.front() = inf;
+  expectFolded(softmax("", "2x", "1x"), scores, {1, 2, 3, 4, 5, 6, 7, 8});
+}
+
+// The second total is a sum of quotients by the first.
+TEST(Groups, ASoftmaxNormalisedTwiceInOneSweep) {
+  std::string text = softmax("", "2x", "1x");
+  const std::string edge = "<edge, f64, device>", node = "<node, f64, device>";
+  const std::string twice = "%v = flow.div %e, %s[dst] : " + edge + ", " + node + " -> " + edge +
+                            "\n%u = flow.reduce sum %v via dst : " + edge + " -> " + node +
+                            "\n%y = flow.div %v, %u[dst] : ";
+  const std::string once = "%y = flow.div %e, %s[dst] : ";
+  text.replace(text.find(once), once.size(), twice);
+  expectFolded(text, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {1, 2, 3, 4, 5, 6, 7, 8});
 }
 
 TEST(Groups, TheFirstOfEqualRowsIsFoundAcrossCuts) {

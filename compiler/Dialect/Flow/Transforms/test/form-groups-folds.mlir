@@ -175,3 +175,44 @@ func.func @read_elsewhere(%a: !flow.rows<edge, f32, device>) -> (!flow.rows<edge
   %s = flow.reduce sum %e via dst : <edge, f32, device> -> <node, f32, device>
   return %e, %s : !flow.rows<edge, f32, device>, !flow.rows<node, f32, device>
 }
+
+// -----
+
+#small = #flow.graph<nodes = 4, edges = 10, srcPairs = 6, dstPairs = 5, relations = 2, nodeTypes = 2, uniform = 0>
+#gpu = #flow.machine<target = gpu, bandwidth = 1, cacheBytes = 1099511627776, lineBytes = 1, randomReads = 1000000, cachedReads = 1000000, productRate = 1000000, scalarRate = 1000000, launch = 1>
+
+// A quotient of another shape than the total's is not divided at the end: it gets a walk of its own.
+// CHECK-LABEL: func.func @widened_before_the_division
+// CHECK: flow.fold {{.*}} -> (!flow.rows<node, f32, device>, !flow.rows<node, f32, device>) init
+// CHECK: flow.group
+// CHECK: flow.reduce sum
+// CHECK: return
+func.func @widened_before_the_division(%a: !flow.rows<edge, f32, device>, %x: !flow.rows<node, 4x1xf32, device>) -> !flow.rows<node, 4x1xf32, device> attributes {flow.graph = #small, flow.machine = #gpu} {
+  %t = flow.reduce max %a via dst : <edge, f32, device> -> <node, f32, device>
+  %d = flow.sub %a, %t[dst] : <edge, f32, device>, <node, f32, device> -> <edge, f32, device>
+  %e = flow.exp %d : <edge, f32, device> -> <edge, f32, device>
+  %s = flow.reduce sum %e via dst : <edge, f32, device> -> <node, f32, device>
+  %w = flow.expand %e : <edge, f32, device> -> <edge, 4xf32, device>
+  %y = flow.div %w, %s[dst] : <edge, 4xf32, device>, <node, f32, device> -> <edge, 4xf32, device>
+  %r = flow.reshape %y : <edge, 4xf32, device> -> <edge, 4x1xf32, device>
+  %m = flow.mul %r, %x[src] : <edge, 4x1xf32, device>, <node, 4x1xf32, device> -> <edge, 4x1xf32, device>
+  %o = flow.reduce sum %m via dst : <edge, 4x1xf32, device> -> <node, 4x1xf32, device>
+  return %o : !flow.rows<node, 4x1xf32, device>
+}
+
+// -----
+
+#small = #flow.graph<nodes = 4, edges = 10, srcPairs = 6, dstPairs = 5, relations = 2, nodeTypes = 2, uniform = 0>
+#gpu = #flow.machine<target = gpu, bandwidth = 1, cacheBytes = 1099511627776, lineBytes = 1, randomReads = 1000000, cachedReads = 1000000, productRate = 1000000, scalarRate = 1000000, launch = 1>
+
+// Sums of bf16 would stop growing at 256.
+// CHECK-LABEL: func.func @narrow
+// CHECK-NOT: flow.fold
+// CHECK: return
+func.func @narrow(%a: !flow.rows<edge, bf16, device>) -> !flow.rows<node, bf16, device> attributes {flow.graph = #small, flow.machine = #gpu} {
+  %t = flow.reduce max %a via dst : <edge, bf16, device> -> <node, bf16, device>
+  %d = flow.sub %a, %t[dst] : <edge, bf16, device>, <node, bf16, device> -> <edge, bf16, device>
+  %e = flow.exp %d : <edge, bf16, device> -> <edge, bf16, device>
+  %s = flow.reduce sum %e via dst : <edge, bf16, device> -> <node, bf16, device>
+  return %s : !flow.rows<node, bf16, device>
+}
