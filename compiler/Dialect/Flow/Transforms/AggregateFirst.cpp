@@ -666,7 +666,8 @@ Value Aggregator::buildWeightGrad(WeightGradOp op, const Cut &cut) {
   if (!kept)
     return {};
   // A row without gradient contributes nothing, even if the input is inf or NaN: the guard is on the gradient's side.
-  // Its factors are multiplied with each other first, the innermost one first, which guards the others as it did before.
+  // Its factors are multiplied with each other first, the innermost one first, which guards the others as it did
+  // before.
   Factors factors;
   at = fine;
   std::optional<Read> product;
