@@ -666,12 +666,18 @@ Value Aggregator::buildWeightGrad(WeightGradOp op, const Cut &cut) {
   if (!kept)
     return {};
   // A row without gradient contributes nothing, even if the input is inf or NaN: the guard is on the gradient's side.
+  // Its factors are multiplied with each other first, the innermost one first, which guards the others as it did
+  // before.
   Factors factors;
   at = fine;
-  for (const Factor &factor : kept->factors) {
-    Read f = factor.kind == Factor::Over ? reciprocal(factor.read) : factor.read;
-    factors.push_back({summed == 0 ? Factor::ChainOfFactor : Factor::ChainOfTerm, f});
+  std::optional<Read> product;
+  for (const Factor &factor : llvm::reverse(kept->factors)) {
+    bool isQuotient = factor.kind == Factor::Over;
+    Read f = isQuotient ? reciprocal(factor.read) : factor.read;
+    product = product ? apply(isQuotient ? Factor::Times : factor.kind, *product, f) : f;
   }
+  if (product)
+    factors.push_back({summed == 0 ? Factor::ChainOfFactor : Factor::ChainOfTerm, *product});
   if (!isRowShape(shapeWith(operands[summed].shape(), factors)))
     return {};
   Read total = pushOrSum(operands[summed], factors, cut.depth);

@@ -193,3 +193,17 @@ func.func @guarded_quotient(%g: !flow.rows<node, 64xf32, device>, %c: !flow.rows
   %s = flow.reduce sum %y via src : <edge, 64xf32, device> -> <node, 64xf32, device>
   return %s : !flow.rows<node, 64xf32, device>
 }
+
+// -----
+
+// The gradient of a row that a mask hides is 0, and guards all that it is multiplied with: also a quotient that is NaN there.
+// CHECK-LABEL: func.func @guarded_factors
+// CHECK: %[[F:.*]] = flow.chain %arg2, %arg3
+// CHECK: flow.chain %[[F]], %arg0
+func.func @guarded_factors(%x: !flow.rows<node, 3xf32, device>, %s: !flow.rows<one, 1xf32, device>, %g: !flow.rows<node, 1xf32, device>, %q: !flow.rows<node, f32, device>) -> !flow.rows<one, 3x1xf32, device> {
+  %0 = flow.chain %g, %s[one] : <node, 1xf32, device>, <one, 1xf32, device> -> <node, 1xf32, device>
+  %1 = flow.chain %0, %q : <node, 1xf32, device>, <node, f32, device> -> <node, 1xf32, device>
+  // expected-remark @below {{aggregated first at one}}
+  %2 = flow.weight_grad %x, %1 over node via one : <node, 3xf32, device>, <node, 1xf32, device> -> <one, 3x1xf32, device>
+  return %2 : !flow.rows<one, 3x1xf32, device>
+}
