@@ -9,8 +9,6 @@
 
 namespace hector::flow {
 
-using mlir::Value;
-
 namespace {
 
 /// A thread of a GPU that gathers rows has this many registers before too few threads are on the way.
@@ -36,7 +34,8 @@ bool isBetter(const GroupCost &cost, const GroupCost &other, bool isGpu) {
   return std::pair(!isLegal(cost, isGpu), cost.seconds) < std::pair(!isLegal(other, isGpu), other.seconds);
 }
 
-/// Merges groups, all of which start with one op. A group is known by the number of its first op.
+/// Merges groups, all of which start with one op. A group is known by the number of one of the ops that it started
+/// with.
 class Merger {
 public:
   Merger(const Body &body, const Machine &machine, const GroupOptions &options)
@@ -106,7 +105,7 @@ private:
   std::optional<double> saving(unsigned a, unsigned b);
   void neighbours(unsigned at, bool forwards, llvm::function_ref<void(unsigned)> visit) const;
   llvm::SmallVector<unsigned> between(unsigned first, unsigned second) const;
-  bool mergeWithDetour(unsigned a, unsigned b, llvm::function_ref<void(unsigned, unsigned)> onMerged);
+  void mergeWithDetour(unsigned a, unsigned b, llvm::function_ref<void(unsigned, unsigned)> onMerged);
   LoopKinds mergedKinds(unsigned a, unsigned b) const;
   bool chainsProducts(llvm::ArrayRef<unsigned> ops);
   bool merge(unsigned a, unsigned b);
@@ -133,7 +132,7 @@ private:
   LoopPricer pricer;
   bool isGpu;
   double keptPrice;                                      // seconds a byte
-  std::vector<Open> groups;                              // by number of the first op; empty where merged into another
+  std::vector<Open> groups;                              // empty where merged into another
   std::vector<llvm::SmallVector<unsigned, 1>> groupsOf;  // of each op; the first one stores it if others read it
   std::vector<unsigned> order;                           // groups, each before those that read it
   std::vector<unsigned> placeOf;                         // of each group in `order`
@@ -399,20 +398,20 @@ llvm::SmallVector<unsigned> Merger::between(unsigned first, unsigned second) con
 }
 
 /// Merges two groups together with all that lie on the way from one to the other, if that saves time.
-bool Merger::mergeWithDetour(unsigned a, unsigned b, llvm::function_ref<void(unsigned, unsigned)> onMerged) {
+void Merger::mergeWithDetour(unsigned a, unsigned b, llvm::function_ref<void(unsigned, unsigned)> onMerged) {
   constexpr size_t kLongest = 16;
   if (placeOf[a] > placeOf[b])
     std::swap(a, b);
   llvm::SmallVector<unsigned> several = between(a, b);
   if (several.size() > kLongest)
-    return false;
+    return;
   several.insert(several.begin(), a);
   several.push_back(b);
   std::set<unsigned> ops;
   bool hasProduct = false;
   for (unsigned group : several) {
     if (groups[group].phase != groups[a].phase)
-      return false;
+      return;
     ops.insert(groups[group].ops.begin(), groups[group].ops.end());
     hasProduct |= groups[group].numProducts > 0;
   }
@@ -420,16 +419,16 @@ bool Merger::mergeWithDetour(unsigned a, unsigned b, llvm::function_ref<void(uns
   for (unsigned group : several)
     kinds = kinds & groups[group].kinds;
   if (kinds.empty() || !saving(several, kinds))
-    return false;
+    return;
   unsigned whole = a;
   for (unsigned next : llvm::drop_begin(several)) {
     auto [into, gone] = std::minmax({whole, next});
-    if (!merge(into, gone))
-      return true;
+    // All that led from one to the other comes before, so nothing is left in between.
+    [[maybe_unused]] bool hasMerged = merge(into, gone);
+    assert(hasMerged && "something lies between groups that were merged");
     onMerged(into, gone);
     whole = into;
   }
-  return true;
 }
 
 /// The groups from the first of two to the last before the second, in an order in which `merged` takes the place of
@@ -787,9 +786,8 @@ public:
               !llvm::is_contained(readers[operand.source], i))
             readers[operand.source].push_back(static_cast<unsigned>(i));
       costs.push_back({});
-      for (LoopKind kind : kinds[i].list()) {
+      for (LoopKind kind : kinds[i].list())
         costs.back().push_back(pricer.price(group.ops, kind, [&](unsigned op) { return group.stores(op); }));
-      }
       const bool isGpu = pricer.machine.isGpu();
       auto isIllegal = [&](const GroupCost &cost) { return !isLegal(cost, isGpu); };
       if (!llvm::all_of(costs.back(), isIllegal))
@@ -978,24 +976,17 @@ std::vector<Group> Merger::list(std::vector<unsigned> *numbers) {
 }  // namespace
 
 Groups::Groups(mlir::func::FuncOp function, const GroupOptions &options)
-    : body(std::make_unique<Body>(function)), machine(function), writers(body->size(), Body::kNone) {
+    : body(std::make_unique<Body>(function)), machine(function) {
   Merger merger(*body, machine, options);
   merger.run();
   groups = merger.list();
   complete = merger.isComplete;
-  for (auto [i, group] : llvm::enumerate(groups))
-    for (unsigned op : group.writes)
-      writers[op] = static_cast<unsigned>(i);
 }
 
 Sweeps Groups::sweepsOf(const Group &group) const {
   return Sweeps(
       *body, group.ops, group.kind.loop, group.domain, [&](unsigned op) { return group.stores(op); }, machine,
       group.cost.isOnline);
-}
-
-std::optional<unsigned> Groups::writerOf(unsigned op) const {
-  return writers[op] == Body::kNone ? std::nullopt : std::optional(writers[op]);
 }
 
 }  // namespace hector::flow

@@ -49,7 +49,7 @@ struct Group {
   bool stores(unsigned op) const { return std::binary_search(writes.begin(), writes.end(), op); }
 };
 
-/// The groups of a function. Every op is in at least one. Deterministic.
+/// The groups of a function. Every op on which a result depends is in at least one. Deterministic.
 class Groups {
 public:
   explicit Groups(mlir::func::FuncOp function, const GroupOptions &options = {});
@@ -64,14 +64,11 @@ public:
   const Machine &getMachine() const { return machine; }
   /// The sweeps of a traversal.
   Sweeps sweepsOf(const Group &group) const;
-  /// The group that writes an op's result; nothing where it is not stored.
-  std::optional<unsigned> writerOf(unsigned op) const;
 
 private:
   std::unique_ptr<Body> body;
   Machine machine;
   std::vector<Group> groups;
-  std::vector<unsigned> writers;  // by op
   bool complete = true;
 };
 

@@ -204,8 +204,14 @@ GroupCost LoopPricer::price(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::f
   memory += cost.indexBytes / machine.bandwidth;
   cost.numSweeps = kind.isTraversal() ? 1 : 0;
   if (kind.isTraversal() && mayCross) {
-    double rereads = 0;
-    auto plan = [&](bool online) {
+    /// One way to walk.
+    struct Walk {
+      unsigned numSweeps;
+      bool hasFold;
+      double scratchBytes, againBytes, extraOperations;
+      double nearBytes() const { return 2 * scratchBytes + againBytes; }
+    };
+    auto walk = [&](bool online) {
       Sweeps sweeps(body, ops, kind.loop, cost.domain, isWritten, machine, online);
       // Later sweeps read again what earlier ones brought near.
       double again = 0;
@@ -231,29 +237,25 @@ GroupCost LoopPricer::price(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::f
             slot->second = i;
           }
       }
-      double seconds = (2 * sweeps.scratchBytes + again) / (kNearSpeed * machine.bandwidth) +
-                       sweeps.extraOperations / machine.scalarRate;
-      return std::tuple(static_cast<unsigned>(sweeps.list.size()), seconds, sweeps.scratchBytes, sweeps.extraOperations,
-                        sweeps.hasFold, again);
+      return Walk{static_cast<unsigned>(sweeps.list.size()), sweeps.hasFold, sweeps.scratchBytes, again,
+                  sweeps.extraOperations};
     };
-    auto [numSweeps, seconds, scratch, extra, hasFold, again] = plan(false);
-    cost.numSweeps = numSweeps;
-    cost.scratchBytes = scratch;
-    rereads = again;
-    double extraOperations = extra;
-    if (numSweeps > 1) {
-      auto [onlineSweeps, onlineSeconds, onlineScratch, onlineExtra, isFolded, onlineAgain] = plan(true);
+    auto secondsOf = [&](const Walk &walked) {
+      return walked.nearBytes() / (kNearSpeed * machine.bandwidth) + walked.extraOperations / machine.scalarRate;
+    };
+    Walk taken = walk(/*online=*/false);
+    if (taken.numSweeps > 1) {
+      Walk folded = walk(/*online=*/true);
       // A GPU walks once.
-      if (isFolded && (machine.isGpu() ? onlineSweeps < numSweeps : onlineSeconds < seconds)) {
-        cost.numSweeps = onlineSweeps;
-        cost.scratchBytes = onlineScratch;
-        cost.isOnline = true;
-        rereads = onlineAgain;
-        extraOperations = onlineExtra;
-      }
+      cost.isOnline = folded.hasFold &&
+                      (machine.isGpu() ? folded.numSweeps < taken.numSweeps : secondsOf(folded) < secondsOf(taken));
+      if (cost.isOnline)
+        taken = folded;
     }
-    scalars += extraOperations;
-    memory += (2 * cost.scratchBytes + rereads) / (kNearSpeed * machine.bandwidth);
+    cost.numSweeps = taken.numSweeps;
+    cost.scratchBytes = taken.scratchBytes;
+    scalars += taken.extraOperations;
+    memory += taken.nearBytes() / (kNearSpeed * machine.bandwidth);
   }
   // Sixteen threads share a row, with two rows on their way.
   cost.registers = static_cast<unsigned>(16 + (2 * gathered + accumulated) / (4 * 16));

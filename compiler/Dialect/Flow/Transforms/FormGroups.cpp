@@ -244,7 +244,7 @@ public:
 
 private:
   void buildSweeps(const Group &group, IRMapping &inside);
-  void buildSweep(const Sweeps::Sweep &sweep, const IRMapping &inside, IRMapping &local);
+  void buildSweep(const Sweeps::Sweep &sweep, IRMapping &local);
   mlir::Location locationOf(const Group &group);
 
   const Groups &groups;
@@ -262,7 +262,7 @@ mlir::Location GroupBuilder::locationOf(const Group &group) {
 
 /// Clones the ops of a sweep, each when what it reads in the same sweep is there: a fold comes after all its factors,
 /// and before what reads one of its results.
-void GroupBuilder::buildSweep(const Sweeps::Sweep &sweep, const IRMapping &inside, IRMapping &local) {
+void GroupBuilder::buildSweep(const Sweeps::Sweep &sweep, IRMapping &local) {
   llvm::DenseSet<unsigned> waiting(sweep.ops.begin(), sweep.ops.end());
   for (const OnlineFold &fold : sweep.folds) {
     waiting.insert(fold.top);
@@ -317,7 +317,7 @@ void GroupBuilder::buildSweeps(const Group &group, IRMapping &inside) {
     mlir::OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&op.getBody());
     IRMapping local = inside;
-    buildSweep(sweep, inside, local);
+    buildSweep(sweep, local);
     SmallVector<Value> yielded;
     for (auto [value, crossed] : llvm::zip_equal(sweep.yields, op.getResults())) {
       yielded.push_back(local.lookup(body[value].op->getResult(0)));
