@@ -8,6 +8,7 @@
 #include "runtime/exec/Form.h"
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,20 +26,22 @@ enum class Order : uint8_t { None, ByType, ByDst, BySrc };
 struct TableSpec {
   std::string name;  // as the model calls it; for messages and comments
   Domain domain = Domain::One;
-  std::vector<int64_t> shape;  // of a row
+  std::vector<int64_t> shape;  // of a row; extents are at least 1
   Storage storage = Storage::F32;
   Order order = Order::None;
 
+  /// Numbers in a row. The largest int64_t where there are more, so that they are refused and never wrap around.
   int64_t rowSize() const {
     int64_t size = 1;
     for (int64_t extent : shape)
-      size *= extent;
+      if (__builtin_mul_overflow(size, extent, &size))
+        return std::numeric_limits<int64_t>::max();
     return size;
   }
 };
 
 /// A sum over types (or over everything) at the end of a loop over rows. Each piece of the loop adds to rows of its
-/// own, and the join adds these up in order.
+/// own, and the join adds these up in order. All totals of a launch have one target.
 struct TotalSpec {
   enum class Slots : uint8_t {
     Sorted,  // rows come sorted by target: piece p and target t share row p + t; pieces + targets rows
