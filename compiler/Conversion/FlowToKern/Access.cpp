@@ -6,6 +6,7 @@ namespace hector {
 
 using exec::Form;
 using exec::FormKind;
+using exec::formName;
 using exec::Side;
 using flow::Domain;
 using flow::Map;

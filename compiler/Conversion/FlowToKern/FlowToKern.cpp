@@ -195,7 +195,7 @@ mlir::LogicalResult ModuleLowering::lowerGroup(flow::GroupOp group, llvm::DenseM
     types.push_back(storedType(mlir::cast<RowsType>(group.getResult(i).getType())));
     orders.push_back(flow::OrderAttr::get(builder.getContext(), group.getOrder(i)));
   }
-  auto launch = builder.create<kern::LaunchOp>(group.getLoc(), types, slot->second.getSymName(), inputs,
+  auto launch = builder.create<kern::LaunchOp>(group.getLoc(), types, mlir::FlatSymbolRefAttr::get(slot->second.getSymNameAttr()), inputs,
                                                group.getPhaseAttr(), builder.getArrayAttr(orders));
   for (unsigned i = 0; i < group.getNumResults(); ++i)
     tables[group.getResult(i)] = {launch.getResult(i), group.getOrder(i)};

@@ -75,7 +75,7 @@ private:
   mlir::LogicalResult lowerGemm();
   kern::ForOp makeLoop(Domain domain);
   kern::TileOp makeTile(std::optional<Domain> type, std::optional<int64_t> height);
-  std::optional<Domain> sortedType() const;
+  std::optional<Domain> sortedType();
   bool readsType(Domain type);
 
   //===- Rows --------------------------------------------------------------------------------------------------===//
@@ -112,7 +112,6 @@ private:
   llvm::DenseMap<Value, Value> buffers;  // of values that an earlier walk computed
   llvm::DenseSet<Value> late;
   std::map<std::string, Value> loads;  // of this walk
-  std::map<double, Value> constants;
 };
 
 //===- Reading ---------------------------------------------------------------------------------------------------===//
@@ -332,8 +331,9 @@ Value GroupLowering::makeTotal(Operation *op, AccKind kind, Map via, mlir::Value
   mlir::OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&kernel.getBody().front());
   auto type = kern::AccType::get(builder.getContext(), {rowTypeOf(mlir::cast<RowsType>(result.getType()))});
-  return builder.create<kern::TotalOp>(op->getLoc(), type, kind, table, domainAttr(access.level), pathAttr(access),
-                                       initTables, isSorted);
+  return builder.create<kern::TotalOp>(op->getLoc(), type, kern::AccKindAttr::get(builder.getContext(), kind), table,
+                                       domainAttr(access.level), pathAttr(access), initTables,
+                                       isSorted ? builder.getUnitAttr() : mlir::UnitAttr());
 }
 
 /// A sum that ends a loop over rows.
@@ -379,7 +379,7 @@ kern::TileOp GroupLowering::makeTile(std::optional<Domain> type, std::optional<i
 }
 
 /// The type by which the rows of a loop that is no traversal are sorted.
-std::optional<Domain> GroupLowering::sortedType() const {
+std::optional<Domain> GroupLowering::sortedType() {
   switch (group.getDomain()) {
   case Domain::Edge:
   case Domain::SrcPair:
@@ -567,7 +567,7 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
   bool isTall = true;
   int64_t rowBytes = 0;
   for (Operation *op : products) {
-    for (Value value : {op->getOperand(0), op->getResult(0)})
+    for (Value value : {op->getOperand(0), Value(op->getResult(0))})
       rowBytes += 8 * mlir::cast<RowsType>(value.getType()).getRowSize();
     if (!mlir::isa<flow::LinearOp>(op))
       continue;

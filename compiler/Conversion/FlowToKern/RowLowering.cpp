@@ -41,6 +41,14 @@ struct Read {
   AffineExpr offset;
 };
 
+/// What a statement may have besides its operands.
+struct MapAttrs {
+  SmallVector<int64_t> reduced = {};
+  std::optional<ReduceKind> combine = {};
+  std::optional<double> parameter = {};
+  std::optional<int64_t> stream = {};
+};
+
 class RowLowering {
 public:
   RowLowering(mlir::OpBuilder &builder, Operation *op)
@@ -50,13 +58,6 @@ public:
   Value outer(flow::WeightGradOp grad, Value input, Value gradRow);
 
 private:
-  struct MapAttrs {
-    SmallVector<int64_t> reduced = {};
-    std::optional<ReduceKind> combine = {};
-    std::optional<double> parameter = {};
-    std::optional<int64_t> stream = {};
-  };
-
   Value map(Fn fn, ArrayRef<Read> reads, SmallVector<int64_t> sizes, Type element, const MapAttrs &attrs) {
     size_t numAxes = sizes.size() + attrs.reduced.size();
     // Axes that all operands go through like the result, or not at all, are one axis.

@@ -137,7 +137,7 @@ static LogicalResult verifyPath(Operation *op, flow::Domain level, ArrayAttr pat
     return op->emitOpError() << "starts at a row of " << flow::stringifyDomain(level)
                              << ", but no loop around it has one (C3)";
   for (StringAttr name : path.getAsRange<StringAttr>())
-    if (!exec::formFromName(std::string_view(name.getValue())))
+    if (!hector::exec::formFromName(std::string_view(name.getValue())))
       return op->emitOpError() << "looks up " << name << ", which is no index array (C3)";
   return success();
 }
@@ -211,9 +211,10 @@ LogicalResult MapOp::verify() {
   if (getMaps().size() != getNumOperands())
     return emitOpError() << "has " << getMaps().size() << " maps for " << getNumOperands() << " operands (C1)";
   size_t numAxes = getSizes().size() + getReduced().size();
-  for (AffineMap map : getMaps().getAsValueRange<AffineMapAttr>())
-    if (map.getNumDims() != numAxes || map.getNumSymbols() != 0 || map.getNumResults() != 1)
-      return emitOpError() << "has the map " << map << ", but maps lead from " << numAxes << " axes to one offset (C1)";
+  for (AffineMapAttr attribute : getMaps().getAsRange<AffineMapAttr>())
+    if (AffineMap map = attribute.getValue();
+        map.getNumDims() != numAxes || map.getNumSymbols() != 0 || map.getNumResults() != 1)
+      return emitOpError() << "has the map " << attribute << ", but maps lead from " << numAxes << " axes to one offset (C1)";
   int64_t points = 1;
   for (int64_t size : getSizes())
     points *= size;
@@ -285,8 +286,8 @@ LogicalResult FoldOp::verifyRegions() {
 /// What a step of an accumulator takes; nothing if the accumulator is unknown.
 static std::optional<SmallVector<Type>> stepTypes(Value acc) {
   if (auto fold = acc.getDefiningOp<FoldOp>())
-    return SmallVector<Type>(
-        fold.getStep().front().getArgumentTypes().drop_front(fold.getResult().getType().getRows().size()));
+    return llvm::to_vector(
+        llvm::drop_begin(fold.getStep().front().getArgumentTypes(), fold.getResult().getType().getRows().size()));
   AccKind kind = AccKind::Sum;
   if (auto own = acc.getDefiningOp<AccOp>())
     kind = own.getKind();

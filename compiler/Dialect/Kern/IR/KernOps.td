@@ -12,6 +12,8 @@ class Kern_Op<string mnemonic, list<Trait> traits = []> : Op<Kern_Dialect, mnemo
 
 def Kern_Row : AnyTypeOf<[AnyFloat, I1, Index, VectorOfRankAndType<[1], [AnyFloat, I1, Index]>], "a row">;
 
+def Kern_Size : TypedSignlessIntegerAttrBase<I64, "int64_t", "a number">;
+
 //===- Kernels ---------------------------------------------------------------------------------------------------===//
 
 def Kern_KernelOps : OpDocGroup {
@@ -34,7 +36,7 @@ def Kern_KernelOp : Kern_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock, N
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, Flow_LoopAttr:$loop, Flow_DomainAttr:$domain, I64Attr:$inputs);
+  let arguments = (ins SymbolNameAttr:$sym_name, Flow_LoopAttr:$loop, Flow_DomainAttr:$domain, Kern_Size:$inputs);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasRegionVerifier = 1;
@@ -87,7 +89,7 @@ def Kern_TileOp : Kern_Op<"tile", [SingleBlock, NoTerminator, NoRegionArguments,
     - (C2) `height` is at least 1.
     - (C3) inside are buffers, products and `kern.for` over the same domain.
   }];
-  let arguments = (ins Flow_DomainAttr:$domain, OptionalAttr<Flow_DomainAttr>:$type, OptionalAttr<I64Attr>:$height);
+  let arguments = (ins Flow_DomainAttr:$domain, OptionalAttr<Flow_DomainAttr>:$type, OptionalAttr<Kern_Size>:$height);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     custom<Word>($domain) (`of` $type^)? (`height` $height^)? attr-dict-with-keyword $body
@@ -141,7 +143,7 @@ def Kern_StoreOp : Kern_AccessOp<"store"> {
 def Kern_NumberOp : Kern_AccessOp<"number"> {
   let summary = "The number of the current row, or of a row that it leads to.";
   let description = [{
-    With `pair_of_nodes`, a pair's number: relation · nodes + node, as dropout counts them.
+    With `relation`, a pair's number as dropout counts them: relation · nodes + node.
     - (C3) the level is one that encloses the op, and the names are those of index arrays.
   }];
   let arguments = (ins Flow_DomainAttr:$level, StrArrayAttr:$path, OptionalAttr<StrArrayAttr>:$relation);
@@ -210,10 +212,10 @@ def Kern_MapOp : Kern_Op<"map", [Pure]> {
   }];
   let arguments = (ins Kern_FnAttr:$fn, Variadic<Kern_Row>:$operands, AffineMapArrayAttr:$maps,
                        DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$reduced, OptionalAttr<Flow_ReduceKindAttr>:$combine,
-                       OptionalAttr<F64Attr>:$parameter, OptionalAttr<I64Attr>:$stream);
+                       OptionalAttr<F64Attr>:$parameter, OptionalAttr<Kern_Size>:$stream);
   let results = (outs Kern_Row:$result);
   let assemblyFormat = [{
-    custom<Word>($fn) `(` $operands `)` $maps `sizes` $sizes (`reduced` $reduced^)? (`combine` $combine^)?
+    custom<Word>($fn) `(` $operands `)` $maps `sizes` $sizes `reduced` $reduced (`combine` $combine^)?
     (`parameter` $parameter^)? (`stream` $stream^)? attr-dict `:` type($operands) `->` type($result)
   }];
   let hasVerifier = 1;
@@ -226,7 +228,7 @@ def Kern_ConcatOp : Kern_Op<"concat", [Pure]> {
     each, and so on.
     - (C1) `repeats` divides the number of numbers of each operand, and the result has as many as all of them.
   }];
-  let arguments = (ins Variadic<Kern_Row>:$operands, I64Attr:$repeats);
+  let arguments = (ins Variadic<Kern_Row>:$operands, Kern_Size:$repeats);
   let results = (outs Kern_Row:$result);
   let assemblyFormat = "$operands `repeats` $repeats attr-dict `:` type($operands) `->` type($result)";
   let hasVerifier = 1;
@@ -238,7 +240,7 @@ def Kern_MatchOp : Kern_Op<"match", [Pure]> {
     The row has `before` times `length` times `after` numbers, `reduced` has `before` times `after`. NaN equals NaN.
     - (C1) the sizes fit.
   }];
-  let arguments = (ins Kern_Row:$row, Kern_Row:$reduced, I64Attr:$before, I64Attr:$length, I64Attr:$after);
+  let arguments = (ins Kern_Row:$row, Kern_Row:$reduced, Kern_Size:$before, Kern_Size:$length, Kern_Size:$after);
   let results = (outs Kern_Row:$result);
   let assemblyFormat = [{
     $row `,` $reduced `axis` $before `,` $length `,` $after attr-dict `:` type($row) `,` type($reduced) `->` type($result)
@@ -351,7 +353,7 @@ def Kern_ProductOp : Kern_AccessOp<"product", [ParentOneOf<["TileOp"]>]> {
     - (C3) the level is one that encloses the op, and the names are those of index arrays.
   }];
   let arguments = (ins Kern_Buffer:$rows, Flow_Rows:$weights, Flow_DomainAttr:$level, StrArrayAttr:$path,
-                       Kern_Buffer:$result, I64Attr:$heads, I64Attr:$inner, I64Attr:$outer, UnitAttr:$transposed,
+                       Kern_Buffer:$result, Kern_Size:$heads, Kern_Size:$inner, Kern_Size:$outer, UnitAttr:$transposed,
                        UnitAttr:$guarded, UnitAttr:$shared_rows, UnitAttr:$shared_weights);
   let assemblyFormat = [{
     $rows `,` $weights `at` custom<Word>($level) $path `to` $result attr-dict `:` type($rows) `,`
@@ -368,8 +370,8 @@ def Kern_OuterOp : Kern_Op<"outer", [ParentOneOf<["TileOp"]>]> {
     A pair of rows of which the right one is all zeros adds nothing, whatever the left one holds.
     - (C1) the rows and the total have these sizes.
   }];
-  let arguments = (ins Kern_Buffer:$left, Kern_Buffer:$right, Kern_Acc:$total, I64Attr:$heads, I64Attr:$inner,
-                       I64Attr:$outer, UnitAttr:$transposed, UnitAttr:$shared_left, UnitAttr:$shared_right,
+  let arguments = (ins Kern_Buffer:$left, Kern_Buffer:$right, Kern_Acc:$total, Kern_Size:$heads, Kern_Size:$inner,
+                       Kern_Size:$outer, UnitAttr:$transposed, UnitAttr:$shared_left, UnitAttr:$shared_right,
                        UnitAttr:$shared_total);
   let assemblyFormat = [{
     $left `,` $right `into` $total attr-dict `:` type($left) `,` type($right) `,` type($total)
