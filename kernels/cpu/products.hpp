@@ -15,30 +15,45 @@
 
 namespace hector::cpu {
 
-/// Rows of the largest block, and vectors of a row: as many sums as there are registers for, and enough of them that an
-/// addition need not wait for the one before.
+/// Rows of the largest block, and vectors of a row: enough sums that an addition need not wait for the one before it,
+/// and no more than there are registers for.
 inline constexpr int kBlockRows = kVectorRegisters >= 32 ? 8 : 4;
 inline constexpr int kBlockVectors = 2;
+/// Columns of a panel.
 template <class T> inline constexpr int64_t kPanel = kBlockVectors * kLanes<T>;
 
-/// c[r][j] (+)= Σ_k a[r][k]·b[k][j] for kRows rows and kVectors vectors, of which the last has `lastLanes` columns.
-/// Number k of row r of `a` is a[r·rowStride + k·stepStride].
+/// c[r][j] = Σ_k a[r][k]·b[k][j], or += if `isAdded`, for the columns of one panel. Number k of row r of `a` is
+/// a[r·rowStride + k·stepStride].
+template <class T> struct PanelProduct {
+  const T *a;
+  int64_t rowStride, stepStride;
+  const T *b;
+  int64_t ldb;
+  T *c;
+  int64_t ldc;
+  int64_t rows, steps, columns;
+  bool isAdded;
+};
+
+/// Computes the rows `first` to `first` + kRows - 1 of a panel of kVectors vectors, of which the last may be a part.
 template <class T, int kRows, int kVectors>
-[[gnu::noinline]] void multiplyBlock(const T *a, int64_t rowStride, int64_t stepStride, const T *b, int64_t ldb, T *c,
-                                     int64_t ldc, int64_t steps, int64_t lastLanes, bool isAdded) {
+HECTOR_SHARED void multiplyBlock(const PanelProduct<T> &product, int64_t first) {
   using V = Vector<T>;
-  const Part<T> last(lastLanes);
+  const Part<T> last(product.columns - (kVectors - 1) * kLanes<T>);
   auto load = [&](const T *row, int v) __attribute__((always_inline)) {
     return v == kVectors - 1 ? last.load(row + v * kLanes<T>) : loadVector<V>(row + v * kLanes<T>);
   };
+  const int64_t rowStride = product.rowStride, stepStride = product.stepStride, ldb = product.ldb, ldc = product.ldc;
+  const T *a = product.a + first * rowStride, *b = product.b;
+  T *c = product.c + first * ldc;
   V sums[kRows][kVectors] = {};
-  if (isAdded)
+  if (product.isAdded)
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v)
         sums[r][v] = load(c + r * ldc, v);
-  for (int64_t k = 0; k < steps; ++k) {
+  for (int64_t steps = product.steps; steps > 0; --steps) {
     V row[kVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
@@ -62,51 +77,44 @@ template <class T, int kRows, int kVectors>
   }
 }
 
-/// The same for any number of rows: blocks of kRows of them, then of half as many.
-template <class T, int kRows, int kVectors>
-void multiplyRows(const T *a, int64_t rowStride, int64_t stepStride, const T *b, int64_t ldb, T *c, int64_t ldc,
-                  int64_t rows, int64_t steps, int64_t lastLanes, bool isAdded) {
-  int64_t r = 0;
-  for (; r + kRows <= rows; r += kRows)
-    multiplyBlock<T, kRows, kVectors>(a + r * rowStride, rowStride, stepStride, b, ldb, c + r * ldc, ldc, steps,
-                                      lastLanes, isAdded);
+/// Computes the rows from `first` on: in blocks of kRows, and what is left in blocks of half as many.
+template <class T, int kRows, int kVectors> void multiplyRows(const PanelProduct<T> &product, int64_t first) {
+  for (; first + kRows <= product.rows; first += kRows)
+    multiplyBlock<T, kRows, kVectors>(product, first);
   if constexpr (kRows > 1)
-    if (r < rows)
-      multiplyRows<T, kRows / 2, kVectors>(a + r * rowStride, rowStride, stepStride, b, ldb, c + r * ldc, ldc, rows - r,
-                                           steps, lastLanes, isAdded);
+    multiplyRows<T, kRows / 2, kVectors>(product, first);
 }
 
-/// The same for one panel: up to kPanel columns.
-template <class T>
-[[gnu::noinline]] void multiplyPanel(const T *a, int64_t rowStride, int64_t stepStride, const T *b, int64_t ldb, T *c,
-                                     int64_t ldc, int64_t rows, int64_t steps, int64_t columns, bool isAdded) {
-  if (columns > kLanes<T>)
-    multiplyRows<T, kBlockRows, 2>(a, rowStride, stepStride, b, ldb, c, ldc, rows, steps, columns - kLanes<T>, isAdded);
-  else
-    multiplyRows<T, kBlockRows, 1>(a, rowStride, stepStride, b, ldb, c, ldc, rows, steps, columns, isAdded);
+/// Computes the panel of `product` and all panels to the right of it, up to column `outer`.
+template <class T> HECTOR_SHARED void multiplyPanels(PanelProduct<T> product, int64_t outer) {
+  for (int64_t left = outer; left > 0; left -= kPanel<T>) {
+    product.columns = left < kPanel<T> ? left : kPanel<T>;
+    if (product.columns > kLanes<T>)
+      multiplyRows<T, kBlockRows, kBlockVectors>(product, 0);
+    else
+      multiplyRows<T, kBlockRows, 1>(product, 0);
+    product.b += kPanel<T>;
+    product.c += kPanel<T>;
+  }
 }
-
-template <class T> int64_t panelColumns(int64_t left) { return left < kPanel<T> ? left : kPanel<T>; }
 
 /// c[r][j] = Σ_k a[r][k]·w[k][j], for r < rows, k < inner, j < outer. lda, ldw and ldc are the distances between rows.
 template <class T>
 void multiply(const T *a, int64_t lda, const T *w, int64_t ldw, T *c, int64_t ldc, int64_t rows, int64_t inner,
               int64_t outer) {
-  for (int64_t j = 0; j < outer; j += kPanel<T>)
-    multiplyPanel(a, lda, 1, w + j, ldw, c + j, ldc, rows, inner, panelColumns<T>(outer - j), /*isAdded=*/false);
+  multiplyPanels<T>({a, lda, 1, w, ldw, c, ldc, rows, inner, 0, /*isAdded=*/false}, outer);
 }
 
 /// w[i][j] += Σ_r a[r][i]·g[r][j], for i < inner and j < outer, with r in ascending order.
 template <class T>
 void addOuterProducts(const T *a, int64_t lda, const T *g, int64_t ldg, T *w, int64_t ldw, int64_t rows, int64_t inner,
                       int64_t outer) {
-  for (int64_t j = 0; j < outer; j += kPanel<T>)
-    multiplyPanel(a, 1, lda, g + j, ldg, w + j, ldw, inner, rows, panelColumns<T>(outer - j), /*isAdded=*/true);
+  multiplyPanels<T>({a, 1, lda, g, ldg, w, ldw, inner, rows, 0, /*isAdded=*/true}, outer);
 }
 
 /// to[k][j] = from[j][k], for j < rows and k < columns: squares of 16-byte vectors, and the rest one by one.
 template <class T>
-[[gnu::noinline]] void transpose(const T *from, int64_t ldf, T *to, int64_t ldt, int64_t rows, int64_t columns) {
+HECTOR_SHARED void transpose(const T *from, int64_t ldf, T *to, int64_t ldt, int64_t rows, int64_t columns) {
   using V = Vector<T, 16>;
   constexpr int64_t kSide = 16 / sizeof(T);
   const int64_t fullRows = rows - rows % kSide, fullColumns = columns - columns % kSide;
@@ -138,26 +146,28 @@ template <class T>
 /// c[r][j] = Σ_k a[r][k]·w[j][k]: the product with the transpose of `w`, with the same bits. Transposes `w` part by part,
 /// each time; for many tiles with one `w` it is cheaper to `transpose` it once.
 template <class T>
-void multiplyTransposed(const T *a, int64_t lda, const T *w, int64_t ldw, T *c, int64_t ldc, int64_t rows,
-                        int64_t inner, int64_t outer) {
+HECTOR_SHARED void multiplyTransposed(const T *a, int64_t lda, const T *w, int64_t ldw, T *c, int64_t ldc,
+                                      int64_t rows, int64_t inner, int64_t outer) {
   constexpr int64_t kSteps = 128;
-  alignas(64) T panel[kSteps * kPanel<T>];  // half of the first cache
+  alignas(64) T panel[kSteps * kPanel<T>];  // 16 KiB with the widest vectors: stays in the first cache
   for (int64_t j = 0; j < outer; j += kPanel<T>) {
-    const int64_t columns = panelColumns<T>(outer - j);
-    for (int64_t k = 0; k == 0 || k < inner; k += kSteps) {
+    const int64_t columns = outer - j < kPanel<T> ? outer - j : kPanel<T>;
+    for (int64_t k = 0; k < inner; k += kSteps) {
       const int64_t steps = inner - k < kSteps ? inner - k : kSteps;
       transpose(w + j * ldw + k, ldw, panel, kPanel<T>, columns, steps);
-      multiplyPanel(a + k, lda, 1, panel, kPanel<T>, c + j, ldc, rows, steps, columns, /*isAdded=*/k > 0);
+      multiplyPanels<T>({a + k, lda, 1, panel, kPanel<T>, c + j, ldc, rows, steps, 0, /*isAdded=*/k > 0}, columns);
     }
   }
 }
 
 /// Whether n numbers are all 0. -0 is; NaN is not.
 template <class T> bool isZero(const T *row, int64_t n) {
+  if (n > 0 && row[0] != T(0))  // as a rule
+    return false;
+  int isOther = 0;
   for (int64_t k = 0; k < n; ++k)
-    if (row[k] != T(0))
-      return false;
-  return true;
+    isOther |= row[k] != T(0);
+  return isOther == 0;
 }
 
 }  // namespace hector::cpu

@@ -3,6 +3,13 @@
 
 #include <cstdint>
 
+/// A function that is compiled once per file, however many calls with constants there are.
+#ifdef __clang__
+#define HECTOR_SHARED [[gnu::noinline]]
+#else
+#define HECTOR_SHARED [[gnu::noinline, gnu::noclone]]
+#endif
+
 namespace hector::cpu {
 
 #if defined(__AVX512F__)
@@ -85,12 +92,19 @@ template <> inline Vector<double> Part<double>::load(const double *from) const {
   return __builtin_ia32_maskloadpd256(reinterpret_cast<const Vector<double> *>(from),
                                       reinterpret_cast<Vector<long long>>(mask));
 }
+// A whole vector is stored without the mask, which some processors are slow with.
 template <> inline void Part<float>::store(float *to, Vector<float> vector) const {
-  __builtin_ia32_maskstoreps256(reinterpret_cast<Vector<float> *>(to), mask, vector);
+  if (mask[7])
+    storeVector(to, vector);
+  else
+    __builtin_ia32_maskstoreps256(reinterpret_cast<Vector<float> *>(to), mask, vector);
 }
 template <> inline void Part<double>::store(double *to, Vector<double> vector) const {
-  __builtin_ia32_maskstorepd256(reinterpret_cast<Vector<double> *>(to), reinterpret_cast<Vector<long long>>(mask),
-                                vector);
+  if (mask[7])
+    storeVector(to, vector);
+  else
+    __builtin_ia32_maskstorepd256(reinterpret_cast<Vector<double> *>(to), reinterpret_cast<Vector<long long>>(mask),
+                                  vector);
 }
 
 #else
