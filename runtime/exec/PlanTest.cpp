@@ -74,7 +74,7 @@ TEST(PlanTest, ScratchIsForRowsBelowUnits) {
 }
 
 TEST(PlanTest, TotalsHaveAJoinAndOneTarget) {
-  EXPECT_EQ(faultOf([](Plan &p) { p.steps[4].launch.join = ""; }), "step 4 (sum_by_type) has totals and no join");
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps[4].launch.totals[0].join = ""; }), "step 4 (sum_by_type) has a total and no join");
   EXPECT_EQ(faultOf([](Plan &p) { p.steps[4].launch.totals.push_back({.target = Domain::One, .rowBytes = 64}); }),
             "step 4 (sum_by_type) has totals of several domains");
 }
