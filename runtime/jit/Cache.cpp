@@ -247,7 +247,7 @@ std::string BuildFolder::keep(const std::string &target) {
 Result<std::string> CodeCache::place() {
   if (const char *own = std::getenv("HECTOR_CACHE"); own && own[0] != '\0') {
     if (own[0] != '/')
-      return Status::invalid("HECTOR_CACHE is " + inTicks(own) + "; expected a full path, such as /tmp/my-cache");
+      return Status::invalid("HECTOR_CACHE is " + inTicks(own) + "; expected a full path, such as /scratch/me");
     return std::string(own) + "/code";
   }
   // A relative path in this variable is to be ignored: it would mean something else in each folder.

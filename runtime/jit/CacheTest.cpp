@@ -50,7 +50,7 @@ TEST_F(CacheTest, PlaceFollowsTheEnvironment) {
 
 TEST_F(CacheTest, RelativePlacesAreRefused) {
   Setting own("HECTOR_CACHE", "cache");
-  EXPECT_EQ(openMessage(), "HECTOR_CACHE is `cache`; expected a full path, such as /tmp/my-cache");
+  EXPECT_EQ(openMessage(), "HECTOR_CACHE is `cache`; expected a full path, such as /scratch/me");
 }
 
 TEST_F(CacheTest, FoldersAreForTheirOwnerOnly) {

@@ -193,12 +193,15 @@ Result<int> runCompiler(const HostCompiler &compiler, const Compilation &compila
 
 std::string firstErrors(const std::string &buildFolder) {
   constexpr int kMaxLines = 3;
+  constexpr size_t kMaxColumns = 200;
   std::istringstream log(textOf(buildFolder + kLog));
   std::string errors, others, line;
   int numErrors = 0, numOthers = 0;
   std::getline(log, line);  // the command
   while (std::getline(log, line)) {
     const bool isError = line.find("error: ") != std::string::npos;
+    if (line.size() > kMaxColumns)
+      line = line.substr(0, validUtf8Prefix(line.substr(0, kMaxColumns))) + "…";
     if (isError && numErrors++ < kMaxLines)
       errors += "   " + line + "\n";
     else if (!isError && numOthers++ < kMaxLines)

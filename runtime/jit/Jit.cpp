@@ -125,8 +125,11 @@ Attempt compileIn(BuildFolder &folder, const CodeRequest &request, const HostCom
   if (!attempt.folderFailure.isOk())
     return attempt;
   auto code = runCompiler(compiler, {request.main.name, request.flags, kOutput}, folder.path());
-  if (!code) {
-    attempt.failure = interruptSignal() ? interrupted("compiling " + request.what) : code.status();
+  if (!code) {  // for the compiler's output cannot be written, perhaps
+    if (interruptSignal())
+      attempt.failure = interrupted("compiling " + request.what);
+    else
+      attempt.folderFailure = code.status();
     return attempt;
   }
   auto output = mapFile(folder.path() + "/" + kOutput);

@@ -5,6 +5,7 @@
 #include "runtime/jit/JitFolderTest.h"
 
 #include <csignal>
+#include <thread>
 
 using namespace hector;
 
@@ -135,6 +136,21 @@ TEST_F(JitTest, OneOfSeveralProcessesCompiles) {
     expectSuccess(process);
   EXPECT_EQ(takeRuns(), 1);
   EXPECT_EQ(cachedNames("").size(), 2u);  // the code and the compiler
+}
+
+TEST_F(JitTest, OneOfSeveralThreadsCompiles) {
+  Setting given("HECTOR_CXX", makeCompiler("sleep 0.1").c_str());
+  ASSERT_TRUE(findCompiler());
+  takeRuns();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([] {
+      auto library = loadOrCompile(request());
+      EXPECT_TRUE(library && call(*library) == 42);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(takeRuns(), 1);
 }
 
 TEST_F(JitTest, AnotherProcessTakesOverWhereOneIsKilled) {

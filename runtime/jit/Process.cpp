@@ -53,8 +53,11 @@ int start(const ProcessRequest &request, pid_t &process) {
                                    0600);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   posix_spawn_file_actions_addchdir_np(&actions, request.folder.c_str());
-  // A group of its own, so that all that it starts can be stopped. Signals that our programs ignore (see Program.h) are
-  // not ignored there.
+  // Where Ctrl-C ends this process it should end the other one as well; where it is handled here, the other one has a
+  // group of its own, so that we can stop all that it starts. Signals that our programs ignore (see Program.h) are not
+  // ignored there.
+  struct sigaction current = {};
+  const bool isHandled = sigaction(SIGINT, nullptr, &current) == 0 && current.sa_handler != SIG_DFL;
   sigset_t none, ignored;
   sigemptyset(&none);
   sigemptyset(&ignored);
@@ -63,7 +66,8 @@ int start(const ProcessRequest &request, pid_t &process) {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &ignored);
   posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                           (isHandled ? POSIX_SPAWN_SETPGROUP : 0)));
   const int error = posix_spawn(&process, request.program.c_str(), &actions, &attributes, pointersTo(words).data(),
                                 pointersTo(variables).data());
   posix_spawnattr_destroy(&attributes);
@@ -95,7 +99,7 @@ Result<int> runProcess(const ProcessRequest &request) {
       return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     }
     if (!isStopped && interruptSignal()) {
-      kill(-process, SIGKILL);
+      kill(getpgid(process) == process ? -process : process, SIGKILL);
       isStopped = true;
     } else if (!isStopped) {
       std::this_thread::sleep_for(pause);
