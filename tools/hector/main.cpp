@@ -1,5 +1,6 @@
 /// The command line: options to the structs of Commands.h.
 
+#include "CacheCommand.h"
 #include "Commands.h"
 #include "DataCommands.h"
 #include "DataMakeInfo.h"
@@ -230,6 +231,7 @@ static int hectorMain(int argc, char **argv) {
   auto runMakeOrInfo = addDataMakeAndInfo(*dataApp);
 
   auto runMachine = addMachine(app);
+  auto runCache = addCache(app);
 
   CLI::App *doctorApp = app.add_subcommand("doctor", "Says what this machine has and which backends would work");
   doctorApp->footer("Example:\n  hector doctor");
@@ -254,6 +256,8 @@ static int hectorMain(int argc, char **argv) {
   if (auto code = runMakeOrInfo())
     return *code;
   if (auto code = runMachine())
+    return *code;
+  if (auto code = runCache())
     return *code;
   return doctorCommand();
 }

@@ -39,9 +39,9 @@ public:
 private:
   /// A row: how its numbers are read.
   struct Row {
-    std::string name;         // of a number, an array or a pointer
-    bool isPointer = false;   // to numbers as they are stored
-    mlir::Type stored;        // of what a pointer points to
+    std::string name = {};          // of a number, an array or a pointer
+    bool isPointer = false;         // to numbers as they are stored
+    mlir::Type stored = {};         // of what a pointer points to
     mlir::Operation *op = nullptr;  // a statement that is computed where it is read
   };
   /// An accumulator.
