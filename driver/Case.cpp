@@ -214,10 +214,12 @@ static Status missingInputs(std::span<const SourceFile> files, const Signature &
   std::string paths;
   for (const SourceFile &file : files)
     paths += (paths.empty() ? "" : ", ") + file.path;
+  std::string rename;
+  if (!unused.empty())
+    rename = "bind one of " + listNames(unused) + " with `--bind " + first + "=TENSOR`, ";
   return inFile(Status::invalid("there is no tensor for " + counted(count, "input") + ":\n" + list + "   help: " +
-                                (unused.empty() ? "" : "unused tensors are " + listNames(unused) + "; ") +
-                                "bind another name with `--bind " + first +
-                                "=TENSOR`, add a file with `--tensors FILE`, or initialise them with `--init SEED`"),
+                                rename +
+                                "add a file with `--tensors FILE`, or initialise what is missing with `--init SEED`"),
                 paths);
 }
 

@@ -59,8 +59,8 @@ TEST(Case, AMissingTensorIsNamed) {
   file.tensors["w"] = file.tensors.extract("W").mapped();
   EXPECT_EQ(refusal(file), "there is no tensor for 1 input:\n"
                            "   `W: EdgeType[d, k]`, shape [2, 2, 1]; did you mean `w`?\n"
-                           "   help: unused tensors are w; bind another name with `--bind W=TENSOR`, add a file with "
-                           "`--tensors FILE`, or initialise them with `--init SEED`");
+                           "   help: bind one of w with `--bind W=TENSOR`, add a file with `--tensors FILE`, or initialise "
+                           "what is missing with `--init SEED`");
 }
 
 TEST(Case, AllMissingInputsAreListed) {
@@ -70,7 +70,7 @@ TEST(Case, AllMissingInputsAreListed) {
   EXPECT_TRUE(refusal(file).starts_with("there is no tensor for 2 inputs:\n"
                                         "   `W: EdgeType[d, k]`, shape [2, 2, k]\n"
                                         "   `b: Shared[k]`, shape [k]\n"
-                                        "   help: bind another name"))
+                                        "   help: add a file"))
       << refusal(file);
 }
 
