@@ -144,8 +144,8 @@ static Status wrongShape(const InputTensor &tensor, const InputDecl &input, cons
     std::swap(swapped[swapped.size() - 2], swapped[swapped.size() - 1]);
     bool undecided = false;
     if (!language::bindShape(input, swapped, "", binding, undecided))
-      text += "; its transpose fits: `--bind " + input.name + "=" + tensor.name + (tensor.isTransposed ? "" : ".T") +
-              "`";
+      text +=
+          "; its transpose fits: `--bind " + input.name + "=" + tensor.name + (tensor.isTransposed ? "" : ".T") + "`";
   }
   std::string label = tensor.label(input);
   if (label != "`" + input.name + "`")
@@ -165,8 +165,7 @@ static Result<const InputDecl *> learnSizes(const Signature &signature, const In
         continue;
       const std::string origin = inputs[i]->label(input) + (hasSeveralFiles ? " in " + inputs[i]->path : "");
       bool undecided = false;
-      if (auto wrong =
-              language::bindShape(input, rowShapeOf(inputs[i]->tensor, input), origin, binding, undecided))
+      if (auto wrong = language::bindShape(input, rowShapeOf(inputs[i]->tensor, input), origin, binding, undecided))
         return wrongShape(*inputs[i], input, *wrong, binding);
       if (undecided)
         open = &input;
@@ -177,13 +176,11 @@ static Result<const InputDecl *> learnSizes(const Signature &signature, const In
 }
 
 /// Says that no tensor determines a size of `input`.
-static Status openSize(const InputDecl &input, const Signature &signature, const language::Binding &binding) {
-  std::string name = "NAME";
-  for (const language::SizeDecl &size : signature.sizes)
-    if (!binding.sizes.count(size.name))
-      name = size.name;
+static Status openSize(const InputDecl &input, const language::Binding &binding) {
+  const std::vector<std::string> open = language::openSizes(input, binding);
   return Status::invalid("the sizes of `" + std::string(input.place.text()) +
-                         "` cannot be told from the tensors; add `--size " + name + "=NUMBER`");
+                         "` cannot be told from the tensors; add `--size " + (open.empty() ? "NAME" : open.back()) +
+                         "=NUMBER`");
 }
 
 //===- Missing inputs --------------------------------------------------------------------------------------------===//
@@ -217,8 +214,8 @@ static Status missingInputs(std::span<const SourceFile> files, const Signature &
   std::string rename;
   if (!unused.empty())
     rename = "bind one of " + listNames(unused) + " with `--bind " + first + "=TENSOR`, ";
-  return inFile(Status::invalid("there is no tensor for " + counted(count, "input") + ":\n" + list + "   help: " +
-                                rename +
+  return inFile(Status::invalid("there is no tensor for " + counted(count, "input") + ":\n" + list +
+                                "   help: " + rename +
                                 "add a file with `--tensors FILE`, or initialise what is missing with `--init SEED`"),
                 paths);
 }
@@ -290,7 +287,7 @@ static Result<Case> bindFiles(std::span<const SourceFile> files, const Signature
   if (!isComplete && !initialSeed)
     return missingInputs(files, signature, *selected, *graph, binding);
   if (*open)
-    return inFile(openSize(**open, signature, binding), graphFile.path);
+    return inFile(openSize(**open, binding), graphFile.path);
   if (Status status = requireMemory("the graph", formBytes(*graph)); !status.isOk())
     return inFile(std::move(status), graphFile.path);
   Case bound = {std::move(graph).take(), std::move(selected->gradients), {}};

@@ -14,7 +14,7 @@ namespace hector {
 
 struct Case {
   Graph graph;
-  Tensors tensors;  // one per input, under the input's name; and those named `grad.RESULT`
+  Tensors tensors;                       // one per input, under the input's name; and those named `grad.RESULT`
   std::vector<std::string> initialised;  // inputs that no file has, in the order of the model
 };
 

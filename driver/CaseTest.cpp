@@ -57,10 +57,11 @@ TEST(Case, WeightsThatDisagreeWithTheMetadataAreRefused) {
 TEST(Case, AMissingTensorIsNamed) {
   TensorFile file = layerCase();
   file.tensors["w"] = file.tensors.extract("W").mapped();
-  EXPECT_EQ(refusal(file), "there is no tensor for 1 input:\n"
-                           "   `W: EdgeType[d, k]`, shape [2, 2, 1]; did you mean `w`?\n"
-                           "   help: bind one of w with `--bind W=TENSOR`, add a file with `--tensors FILE`, or initialise "
-                           "what is missing with `--init SEED`");
+  EXPECT_EQ(refusal(file),
+            "there is no tensor for 1 input:\n"
+            "   `W: EdgeType[d, k]`, shape [2, 2, 1]; did you mean `w`?\n"
+            "   help: bind one of w with `--bind W=TENSOR`, add a file with `--tensors FILE`, or initialise "
+            "what is missing with `--init SEED`");
 }
 
 TEST(Case, AllMissingInputsAreListed) {
@@ -77,7 +78,8 @@ TEST(Case, AllMissingInputsAreListed) {
 TEST(Case, IntegersAreNoInputs) {
   TensorFile file = layerCase();
   file.tensors["b"] = ids({1});
-  EXPECT_EQ(refusal(file), "tensor `b` holds I64, but inputs are real numbers; store it as F64, F32, F16, BF16 or BOOL");
+  EXPECT_EQ(refusal(file),
+            "tensor `b` holds I64, but inputs are real numbers; store it as F64, F32, F16, BF16 or BOOL");
 }
 
 TEST(Case, ATransposeThatWouldFitIsSuggested) {

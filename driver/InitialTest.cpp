@@ -13,8 +13,9 @@ namespace {
 
 /// The numbers of an input that is declared as `declaration`.
 std::vector<double> initial(const std::string &declaration, std::vector<int64_t> shape, uint64_t seed = 7) {
-  auto model = parseModel("def m(g, " + declaration + "):\n    for n in g.nodes():\n        n[\"out\"] = 1.0\n"
-                          "    return n[\"out\"]\n",
+  auto model = parseModel("def m(g, " + declaration +
+                              "):\n    for n in g.nodes():\n        n[\"out\"] = 1.0\n"
+                              "    return n[\"out\"]\n",
                           "m.hec");
   EXPECT_TRUE(model) << model.status().message();
   const Tensor tensor = initialTensor(model->signature.inputs[0], std::move(shape), seed);

@@ -19,10 +19,10 @@ using Tensors = std::map<std::string, Tensor>;
 
 /// What the graph and the inputs of a model come from.
 struct InputSources {
-  std::string graph;                     // a graph file or a case: the graph, and inputs
-  std::vector<std::string> tensors;      // more files; their tensors replace those of `graph`
-  std::vector<std::string> bindings;     // `INPUT=TENSOR`, or `INPUT=TENSOR.T` for the transpose
-  std::optional<uint64_t> initialSeed;   // initialises inputs that no file has; without it they are an error
+  std::string graph;                    // a graph file or a case: the graph, and inputs
+  std::vector<std::string> tensors;     // more files; their tensors replace those of `graph`
+  std::vector<std::string> bindings;    // `INPUT=TENSOR`, or `INPUT=TENSOR.T` for the transpose
+  std::optional<uint64_t> initialSeed;  // initialises inputs that no file has; without it they are an error
 
   /// The names of all files, for messages.
   std::string files() const;

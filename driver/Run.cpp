@@ -36,8 +36,7 @@ static Status requireGradientMemory(const std::string &name, flow::RowsType type
   const auto numbers = static_cast<double>(rows) * static_cast<double>(type.getRowSize());
   if (numbers * sizeof(double) <= static_cast<double>(availableMemory()))
     return Status::ok();
-  return Status::failed("out of memory: the gradient `" + name + "` has shape " +
-                        formatShape(tensorShape(type, rows)));
+  return Status::failed("out of memory: the gradient `" + name + "` has shape " + formatShape(tensorShape(type, rows)));
 }
 
 /// The tensor `name` as a table of `type`, or zeros where there is none.
@@ -64,7 +63,7 @@ static Status missingGradient(const std::string &wanted, const Tensors &tensors)
       names.push_back(name);
   std::string_view near = language::nearest(wanted, names);
   return Status::invalid("there is no tensor `" + wanted + "`, the gradient that --grad starts from" +
-                         (!near.empty()  ? "; did you mean `" + std::string(near) + "`?"
+                         (!near.empty()   ? "; did you mean `" + std::string(near) + "`?"
                           : names.empty() ? "; add it, or start from ones with `--init SEED`"
                                           : "; there are " + listNames({names.begin(), names.end()})));
 }

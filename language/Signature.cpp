@@ -733,6 +733,16 @@ std::optional<std::vector<int64_t>> rowShape(const InputDecl &input, const Bindi
   return isComplete ? std::optional(std::move(shape)) : std::nullopt;
 }
 
+std::vector<std::string> openSizes(const InputDecl &input, const Binding &binding) {
+  std::vector<const NameExpr *> unbound;
+  for (const Expr *size : input.sizes)
+    findUnbound(*size, binding, unbound);
+  std::vector<std::string> names;
+  for (const NameExpr *name : unbound)
+    names.push_back(name->name);
+  return names;
+}
+
 std::vector<std::string> describeRowShape(const InputDecl &input, const Binding &binding) {
   std::vector<std::string> sizes;
   for (const Expr *size : input.sizes) {

@@ -88,6 +88,8 @@ BindError bindShape(const InputDecl &input, std::span<const int64_t> rowShape, c
                     Binding &binding, bool &undecided);
 /// The row shape of an input; nothing, with an error recorded, where a size has no value or is below 1.
 std::optional<std::vector<int64_t>> rowShape(const InputDecl &input, const Binding &binding, Diagnostics &diagnostics);
+/// The sizes in `input`'s brackets that have no value.
+std::vector<std::string> openSizes(const InputDecl &input, const Binding &binding);
 /// The sizes of a row as text; those that have no value are as they are written: "16", "heads * d".
 std::vector<std::string> describeRowShape(const InputDecl &input, const Binding &binding);
 

@@ -283,6 +283,13 @@ TEST(Binding, RowShapes) {
   EXPECT_EQ(shapeOf(ratio), "this size cannot be computed");
 }
 
+TEST(Binding, OpenSizesAreThoseOfTheInput) {
+  Shaped open("heads * d, d + k, 3", ", W: Shared[o], heads: int = 3");
+  EXPECT_EQ(openSizes(open.declared.signature->inputs[0], open.binding), (std::vector<std::string>{"d", "d", "k"}));
+  open.binding.sizes["d"] = 4;
+  EXPECT_EQ(openSizes(open.declared.signature->inputs[0], open.binding), std::vector<std::string>{"k"});
+}
+
 TEST(Binding, SizesWithoutAValueAreShownAsWritten) {
   Shaped open("heads * d, 2 * d", ", heads: int = 3");
   EXPECT_EQ(describeRowShape(open.declared.signature->inputs[0], open.binding),

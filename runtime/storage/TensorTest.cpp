@@ -126,8 +126,8 @@ TEST(TensorTest, LargeU64Saturates) {
 }
 
 TEST(TensorTest, TransposedSwapsTheLastTwoAxes) {
-  const Tensor tensor = Tensor::fromInt64({2, 2, 3}, std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
-                                          DType::I16);
+  const Tensor tensor =
+      Tensor::fromInt64({2, 2, 3}, std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, DType::I16);
   const Tensor transposed = tensor.transposed();
   EXPECT_EQ(transposed.dtype, DType::I16);
   EXPECT_EQ(transposed.shape, (std::vector<int64_t>{2, 3, 2}));

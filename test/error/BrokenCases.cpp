@@ -92,9 +92,7 @@ void writeCases(const std::filesystem::path &folder) {
          std::erase_if(file.tensors, [](const auto &entry) { return !entry.first.starts_with("graph."); });
        }},
       {"state-dict",
-       [](TensorFile &file) {
-         file.tensors = {{"conv1.weight", counting({2, 6, 4})}, {"conv1.bias", counting({4})}};
-       }},
+       [](TensorFile &file) { file.tensors = {{"conv1.weight", counting({2, 6, 4})}, {"conv1.bias", counting({4})}}; }},
       {"x-rows", [](TensorFile &file) { file.tensors["x"] = counting({3, 4}); }},
       {"w-rows", [](TensorFile &file) { file.tensors["w"] = counting({4}); }},
       {"x-rank", [](TensorFile &file) { file.tensors["x"] = counting({4, 2, 2}); }},

@@ -95,9 +95,9 @@ static std::string explain(const CLI::App &app, const CLI::ParseError &error) {
   } else if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) {
     const std::string word = text.substr(0, text.find(':'));
     const CLI::Option *option = command->get_option_no_throw(word);
-    text = option && option->count() > 1
-               ? "`" + name + "` takes " + allNames(command, word) + " once, but it is given " + std::to_string(option->count()) + " times"
-               : "`" + name + "` needs a value after " + allNames(command, word);
+    text = option && option->count() > 1 ? "`" + name + "` takes " + allNames(command, word) +
+                                               " once, but it is given " + std::to_string(option->count()) + " times"
+                                         : "`" + name + "` needs a value after " + allNames(command, word);
   }
   return "error: " + text + "\n   help: see `" + name + " --help`\n";
 }
