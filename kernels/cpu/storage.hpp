@@ -2,6 +2,8 @@
 /// vectorise.
 #pragma once
 
+#include "kernels/cpu/choose.hpp"
+
 #include <cstdint>
 
 namespace hector::cpu {
@@ -24,8 +26,8 @@ inline float toFloat(f16 number) {
   const uint32_t sign = (number.bits & 0x8000u) << 16, rest = (number.bits & 0x7fffu) << 13;
   // The exponent is 112 too small. A product corrects it, and makes subnormal numbers normal.
   const uint32_t scaled = __builtin_bit_cast(uint32_t, __builtin_bit_cast(float, rest) * 0x1p112f);
-  const uint32_t magnitude = rest >= 0x0f800000u ? rest | 0x7f800000u : scaled;  // inf and NaN stay what they are
-  return __builtin_bit_cast(float, sign | magnitude);
+  const uint32_t special = rest >= 0x0f800000u ? 0x7f800000u : 0u;  // inf and NaN stay what they are
+  return __builtin_bit_cast(float, sign | scaled | special);
 }
 
 /// The nearest number that the type has; of two that are equally near, the even one. NaN stays NaN.
@@ -48,8 +50,8 @@ template <> inline f16 fromFloat<f16>(float value) {
   const uint32_t subnormal = __builtin_bit_cast(uint32_t, sum) - 0x3f000000u;
   const uint32_t quiet = 0x7e00u | ((magnitude >> 13) & 0x3ffu);
   const uint32_t large = magnitude > 0x7f800000u ? quiet : 0x7c00u;
-  const uint32_t finite = magnitude < 0x38800000u ? subnormal : normal;
-  return {static_cast<uint16_t>(sign | (magnitude >= 0x47800000u ? large : finite))};
+  const uint32_t finite = choose(magnitude < 0x38800000u, subnormal, normal);
+  return {static_cast<uint16_t>(sign | choose(magnitude >= 0x47800000u, large, finite))};
 }
 
 /// The same from a double, with one rounding: the float in between is rounded to odd, so that it is never halfway
@@ -59,9 +61,9 @@ template <class Storage> Storage fromDouble(double value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, nearest);
   const double error = value - static_cast<double>(nearest);  // exact; NaN if the float is inf or NaN
   const bool isAway = (error < 0.0) == (value > 0.0);         // the float is further from 0 than the double
-  const uint32_t truncated = bits - (isAway ? 1u : 0u);
-  const bool isInexact = error > 0.0 || error < 0.0;
-  return fromFloat<Storage>(__builtin_bit_cast(float, isInexact ? truncated | 1u : bits));
+  const bool isInexact = error != 0.0 && error == error;
+  const uint32_t odd = (bits - uint32_t{isAway}) | 1u;
+  return fromFloat<Storage>(__builtin_bit_cast(float, choose(isInexact, odd, bits)));
 }
 
 inline float load(const float *from) {
