@@ -19,7 +19,8 @@ inline float choose(bool condition, float a, float b) {
   return __builtin_bit_cast(float, choose(condition, __builtin_bit_cast(uint32_t, a), __builtin_bit_cast(uint32_t, b)));
 }
 inline double choose(bool condition, double a, double b) {
-  return __builtin_bit_cast(double, choose(condition, __builtin_bit_cast(uint64_t, a), __builtin_bit_cast(uint64_t, b)));
+  return __builtin_bit_cast(double,
+                            choose(condition, __builtin_bit_cast(uint64_t, a), __builtin_bit_cast(uint64_t, b)));
 }
 
 }  // namespace hector::cpu

@@ -143,16 +143,16 @@ HECTOR_SHARED void transpose(const T *from, int64_t ldf, T *to, int64_t ldt, int
       to[k * ldt + j] = from[j * ldf + k];
 }
 
-/// c[r][j] = Σ_k a[r][k]·w[j][k]: the product with the transpose of `w`, with the same bits. Transposes `w` part by part,
-/// each time; for many tiles with one `w` it is cheaper to `transpose` it once.
+/// c[r][j] = Σ_k a[r][k]·w[j][k]: the product with the transpose of `w`, with the same bits. Transposes `w` part by
+/// part, each time; for many tiles with one `w` it is cheaper to `transpose` it once.
 template <class T>
-HECTOR_SHARED void multiplyTransposed(const T *a, int64_t lda, const T *w, int64_t ldw, T *c, int64_t ldc,
-                                      int64_t rows, int64_t inner, int64_t outer) {
+HECTOR_SHARED void multiplyTransposed(const T *a, int64_t lda, const T *w, int64_t ldw, T *c, int64_t ldc, int64_t rows,
+                                      int64_t inner, int64_t outer) {
   constexpr int64_t kSteps = 128;
   alignas(64) T panel[kSteps * kPanel<T>];  // 16 KiB with the widest vectors: stays in the first cache
   for (int64_t j = 0; j < outer; j += kPanel<T>) {
     const int64_t columns = outer - j < kPanel<T> ? outer - j : kPanel<T>;
-    for (int64_t k = 0; k < inner; k += kSteps) {
+    for (int64_t k = 0; k == 0 || k < inner; k += kSteps) {
       const int64_t steps = inner - k < kSteps ? inner - k : kSteps;
       transpose(w + j * ldw + k, ldw, panel, kPanel<T>, columns, steps);
       multiplyPanels<T>({a + k, lda, 1, panel, kPanel<T>, c + j, ldc, rows, steps, 0, /*isAdded=*/k > 0}, columns);
