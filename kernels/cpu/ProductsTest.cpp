@@ -164,9 +164,12 @@ TYPED_TEST(Products, AddTermsInOrder) {
   using T = TypeParam;
   const T big = T(2) / std::numeric_limits<T>::epsilon();
   const int64_t inner = 300;
-  for (auto [first, second, third] : {std::tuple<int64_t, int64_t, int64_t>{0, 1, 2}, {1, 140, 299}, {127, 128, 129}}) {
+  for (const std::vector<int64_t> &places : {std::vector<int64_t>{0, 1, 2}, {1, 140, 299}, {127, 128, 129}}) {
     Matrix<T> a(1, inner), ones(inner, 1);
-    a.fill([&](int64_t, int64_t k) { return k == first ? big : k == second ? T(1) : k == third ? -big : T(0); });
+    a.fill([](int64_t, int64_t) { return T(0); });
+    a.at(0, places[0]) = big;
+    a.at(0, places[1]) = T(1);
+    a.at(0, places[2]) = -big;
     ones.fill([](int64_t, int64_t) { return T(1); });
     EXPECT_EQ(product(a, ones).at(0, 0), T(0));
     EXPECT_EQ(transposedProduct(a, ones.transposed()).at(0, 0), T(0));
