@@ -7,77 +7,78 @@
 /// What the C library has is called by the compiler's builtins: <cmath> takes longer to compile than all kernels.
 #pragma once
 
+#include "kernels/cpu/attributes.hpp"
 #include "kernels/cpu/choose.hpp"
 
 #include <cstdint>
 
 namespace hector::cpu {
 
-inline float abs(float x) {
+HECTOR_INLINE float abs(float x) {
   return __builtin_fabsf(x);
 }
-inline double abs(double x) {
+HECTOR_INLINE double abs(double x) {
   return __builtin_fabs(x);
 }
-inline float floor(float x) {
+HECTOR_INLINE float floor(float x) {
   return __builtin_floorf(x);
 }
-inline double floor(double x) {
+HECTOR_INLINE double floor(double x) {
   return __builtin_floor(x);
 }
-inline float sqrt(float x) {
+HECTOR_INLINE float sqrt(float x) {
   return __builtin_sqrtf(x);
 }
-inline double sqrt(double x) {
+HECTOR_INLINE double sqrt(double x) {
   return __builtin_sqrt(x);
 }
-inline float sin(float x) {
+HECTOR_INLINE float sin(float x) {
   return __builtin_sinf(x);
 }
-inline double sin(double x) {
+HECTOR_INLINE double sin(double x) {
   return __builtin_sin(x);
 }
-inline float cos(float x) {
+HECTOR_INLINE float cos(float x) {
   return __builtin_cosf(x);
 }
-inline double cos(double x) {
+HECTOR_INLINE double cos(double x) {
   return __builtin_cos(x);
 }
-inline float pow(float a, float b) {
+HECTOR_INLINE float pow(float a, float b) {
   return __builtin_powf(a, b);
 }
-inline double pow(double a, double b) {
+HECTOR_INLINE double pow(double a, double b) {
   return __builtin_pow(a, b);
 }
 
 /// The larger of two; NaN wins, so that it propagates. `a` on a tie.
-template <class T> T larger(T a, T b) {
+template <class T> HECTOR_INLINE T larger(T a, T b) {
   return a != a || a >= b ? a : b;
 }
 /// The smaller of two, as `larger`.
-template <class T> T smaller(T a, T b) {
+template <class T> HECTOR_INLINE T smaller(T a, T b) {
   return a != a || a <= b ? a : b;
 }
 /// Whether two numbers are equal, or both NaN.
-template <class T> bool matches(T a, T b) {
+template <class T> HECTOR_INLINE bool matches(T a, T b) {
   return a == b || (a != a && b != b);
 }
 /// g·f, but 0 wherever g is 0, even if f is inf or NaN.
-template <class T> T chain(T g, T f) {
+template <class T> HECTOR_INLINE T chain(T g, T f) {
   return choose(g == T(0), T(0), g * f);
 }
 /// -1, 0 or 1; -0 and NaN stay as they are.
-template <class T> T sign(T x) {
+template <class T> HECTOR_INLINE T sign(T x) {
   return x > T(0) ? T(1) : x < T(0) ? T(-1) : x;
 }
-template <class T> T rsqrt(T x) {
+template <class T> HECTOR_INLINE T rsqrt(T x) {
   return T(1) / sqrt(x);
 }
 /// NaN stays NaN.
-template <class T> T relu(T x) {
+template <class T> HECTOR_INLINE T relu(T x) {
   return x <= T(0) ? T(0) : x;
 }
-template <class T> T leakyRelu(T x, T slope) {
+template <class T> HECTOR_INLINE T leakyRelu(T x, T slope) {
   return x * choose(x > T(0), T(1), slope);
 }
 
@@ -86,7 +87,7 @@ template <class T> T leakyRelu(T x, T slope) {
 // powers, so that results below the normal numbers are rounded once, by the last product.
 
 /// Within 1.1 ulp, subnormal results too; from 88.73 on inf, below -103.98 zero.
-inline float exp(float x) {
+HECTOR_INLINE float exp(float x) {
   constexpr float kRound = 0x1.8p23f;
   const float most = choose(x > 89.0f, 89.0f, x), limited = choose(x < -104.0f, -104.0f, most);  // NaN stays
   const float n = (limited * 0x1.715476p0f + kRound) - kRound;
@@ -104,7 +105,7 @@ inline float exp(float x) {
 }
 
 /// Within 1.1 ulp, subnormal results too; from 709.79 on inf, below -745.14 zero.
-inline double exp(double x) {
+HECTOR_INLINE double exp(double x) {
   constexpr double kRound = 0x1.8p52;
   const double most = choose(x > 710.0, 710.0, x), limited = choose(x < -746.0, -746.0, most);
   const double n = (limited * 0x1.71547652b82fep0 + kRound) - kRound;
@@ -127,11 +128,12 @@ inline double exp(double x) {
 }
 
 /// Within 1 ulp: x = 2^e · (1 + f) with 1 + f between √½ and √2.
-inline float log(float x) {
+HECTOR_INLINE float log(float x) {
   const bool isSubnormal = x < 0x1p-126f;
-  const int32_t bits = __builtin_bit_cast(int32_t, x *choose(isSubnormal, 0x1p23f, 1.0f));
-  const int32_t exponent = (bits - 0x3f3504f3) >> 23;
-  const float f = __builtin_bit_cast(float, bits - exponent * 0x800000) - 1.0f;
+  const float normal = x * choose(isSubnormal, 0x1p23f, 1.0f);
+  const uint32_t bits = __builtin_bit_cast(uint32_t, normal);
+  const int32_t exponent = static_cast<int32_t>(bits - 0x3f3504f3u) >> 23;
+  const float f = __builtin_bit_cast(float, bits - (static_cast<uint32_t>(exponent) << 23)) - 1.0f;
   const float e = static_cast<float>(exponent) - choose(isSubnormal, 23.0f, 0.0f);
   float q = 0.0697161147145f;
   q = q * f - 0.114797338466f;
@@ -147,32 +149,32 @@ inline float log(float x) {
   const float atMostZero = choose(x == 0.0f, -__builtin_inff(), __builtin_nanf(""));
   return choose(x <= 0.0f, atMostZero, choose(x < __builtin_inff(), finite, x));  // inf and NaN stay
 }
-inline double log(double x) {
+HECTOR_INLINE double log(double x) {
   return __builtin_log(x);
 }
 
 /// log(1 + u) for u from 0 to 1 or NaN. What 1 + u rounds off is added to first order.
-inline float log1pOfPart(float u) {
+HECTOR_INLINE float log1pOfPart(float u) {
   const float sum = 1.0f + u;
   return log(sum) + (u - (sum - 1.0f)) / sum;
 }
-inline double log1pOfPart(double u) {
+HECTOR_INLINE double log1pOfPart(double u) {
   return __builtin_log1p(u);
 }
 
 /// log(1 + exp(x)) without overflow, within 2 ulp.
-template <class T> T softplus(T x) {
+template <class T> HECTOR_INLINE T softplus(T x) {
   return larger(x, T(0)) + log1pOfPart(exp(-abs(x)));
 }
 
 /// 1 / (1 + exp(-x)), within 3 ulp.
-template <class T> T sigmoid(T x) {
+template <class T> HECTOR_INLINE T sigmoid(T x) {
   const T e = exp(-abs(x));
   return choose(x < T(0), e, T(1)) / (T(1) + e);
 }
 
 /// Within 2 ulp: a polynomial below 0.6, 1 - 2 / (exp(2x) + 1) above.
-inline float tanh(float x) {
+HECTOR_INLINE float tanh(float x) {
   const float size = abs(x), square = x * x;
   float q = -0.00626911971965f;
   q = q * square + 0.0211109590495f;
@@ -183,12 +185,12 @@ inline float tanh(float x) {
   const float large = __builtin_copysignf(1.0f - 2.0f / (exp(2.0f * size) + 1.0f), x);
   return choose(size < 0.6f, small, large);
 }
-inline double tanh(double x) {
+HECTOR_INLINE double tanh(double x) {
   return __builtin_tanh(x);
 }
 
 /// Within 2 ulp: a polynomial below 0.93, 1 - exp(-x·polynomial) above. From 4 on it is 1.
-inline float erf(float x) {
+HECTOR_INLINE float erf(float x) {
   const float size = abs(x), square = x * x;
   float q = -0.000596731087832f;
   q = q * square + 0.00498890602537f;
@@ -209,7 +211,7 @@ inline float erf(float x) {
   const float large = __builtin_copysignf(1.0f - exp(-t * p), x);
   return choose(size < 0.93f, small, large);
 }
-inline double erf(double x) {
+HECTOR_INLINE double erf(double x) {
   return __builtin_erf(x);
 }
 

@@ -9,6 +9,7 @@
 /// instructions each; a constant size would save none of those in the loop.
 #pragma once
 
+#include "kernels/cpu/attributes.hpp"
 #include "kernels/cpu/vectors.hpp"
 
 #include <cstdint>

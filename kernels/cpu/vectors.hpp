@@ -1,14 +1,9 @@
 /// Vectors as wide as the processor's registers, by the vector extensions of g++ and clang.
 #pragma once
 
-#include <cstdint>
+#include "kernels/cpu/attributes.hpp"
 
-/// A function that is compiled once per file, however many calls with constants there are.
-#ifdef __clang__
-#define HECTOR_SHARED [[gnu::noinline]]
-#else
-#define HECTOR_SHARED [[gnu::noinline, gnu::noclone]]
-#endif
+#include <cstdint>
 
 namespace hector::cpu {
 
@@ -30,13 +25,13 @@ template <class T, int kBytes = kVectorBytes> using Vector = typename VectorOf<T
 template <class T, int kBytes = kVectorBytes> inline constexpr int64_t kLanes = kBytes / sizeof(T);
 
 /// Loads from any address.
-template <class V, class T> [[gnu::always_inline]] inline V loadVector(const T *from) {
+template <class V, class T> HECTOR_INLINE V loadVector(const T *from) {
   V vector;
   __builtin_memcpy(&vector, from, sizeof(V));
   return vector;
 }
 
-template <class V, class T> [[gnu::always_inline]] inline void storeVector(T *to, V vector) {
+template <class V, class T> HECTOR_INLINE void storeVector(T *to, V vector) {
   __builtin_memcpy(to, &vector, sizeof(V));
 }
 
@@ -46,16 +41,16 @@ struct MaskBits {
   uint16_t bits;
 };
 
-inline Vector<float, 64> loadPart(const float *from, Vector<float, 64> zero, MaskBits mask) {
+HECTOR_INLINE Vector<float, 64> loadPart(const float *from, Vector<float, 64> zero, MaskBits mask) {
   return __builtin_ia32_loadups512_mask(from, zero, mask.bits);
 }
-inline Vector<double, 64> loadPart(const double *from, Vector<double, 64> zero, MaskBits mask) {
+HECTOR_INLINE Vector<double, 64> loadPart(const double *from, Vector<double, 64> zero, MaskBits mask) {
   return __builtin_ia32_loadupd512_mask(from, zero, static_cast<uint8_t>(mask.bits));
 }
-inline void storePart(float *to, Vector<float, 64> vector, MaskBits mask) {
+HECTOR_INLINE void storePart(float *to, Vector<float, 64> vector, MaskBits mask) {
   __builtin_ia32_storeups512_mask(to, vector, mask.bits);
 }
-inline void storePart(double *to, Vector<double, 64> vector, MaskBits mask) {
+HECTOR_INLINE void storePart(double *to, Vector<double, 64> vector, MaskBits mask) {
   __builtin_ia32_storeupd512_mask(to, vector, static_cast<uint8_t>(mask.bits));
 }
 #endif
@@ -69,28 +64,28 @@ template <int kBytes> struct MaskLanes<double, kBytes> {
   Vector<long long, kBytes> lanes;
 };
 
-inline Vector<float, 32> loadPart(const float *from, Vector<float, 32>, MaskLanes<float, 32> mask) {
+HECTOR_INLINE Vector<float, 32> loadPart(const float *from, Vector<float, 32>, MaskLanes<float, 32> mask) {
   return __builtin_ia32_maskloadps256(reinterpret_cast<const Vector<float, 32> *>(from), mask.lanes);
 }
-inline Vector<double, 32> loadPart(const double *from, Vector<double, 32>, MaskLanes<double, 32> mask) {
+HECTOR_INLINE Vector<double, 32> loadPart(const double *from, Vector<double, 32>, MaskLanes<double, 32> mask) {
   return __builtin_ia32_maskloadpd256(reinterpret_cast<const Vector<double, 32> *>(from), mask.lanes);
 }
-inline Vector<float, 16> loadPart(const float *from, Vector<float, 16>, MaskLanes<float, 16> mask) {
+HECTOR_INLINE Vector<float, 16> loadPart(const float *from, Vector<float, 16>, MaskLanes<float, 16> mask) {
   return __builtin_ia32_maskloadps(reinterpret_cast<const Vector<float, 16> *>(from), mask.lanes);
 }
-inline Vector<double, 16> loadPart(const double *from, Vector<double, 16>, MaskLanes<double, 16> mask) {
+HECTOR_INLINE Vector<double, 16> loadPart(const double *from, Vector<double, 16>, MaskLanes<double, 16> mask) {
   return __builtin_ia32_maskloadpd(reinterpret_cast<const Vector<double, 16> *>(from), mask.lanes);
 }
-inline void storePart(float *to, Vector<float, 32> vector, MaskLanes<float, 32> mask) {
+HECTOR_INLINE void storePart(float *to, Vector<float, 32> vector, MaskLanes<float, 32> mask) {
   __builtin_ia32_maskstoreps256(reinterpret_cast<Vector<float, 32> *>(to), mask.lanes, vector);
 }
-inline void storePart(double *to, Vector<double, 32> vector, MaskLanes<double, 32> mask) {
+HECTOR_INLINE void storePart(double *to, Vector<double, 32> vector, MaskLanes<double, 32> mask) {
   __builtin_ia32_maskstorepd256(reinterpret_cast<Vector<double, 32> *>(to), mask.lanes, vector);
 }
-inline void storePart(float *to, Vector<float, 16> vector, MaskLanes<float, 16> mask) {
+HECTOR_INLINE void storePart(float *to, Vector<float, 16> vector, MaskLanes<float, 16> mask) {
   __builtin_ia32_maskstoreps(reinterpret_cast<Vector<float, 16> *>(to), mask.lanes, vector);
 }
-inline void storePart(double *to, Vector<double, 16> vector, MaskLanes<double, 16> mask) {
+HECTOR_INLINE void storePart(double *to, Vector<double, 16> vector, MaskLanes<double, 16> mask) {
   __builtin_ia32_maskstorepd(reinterpret_cast<Vector<double, 16> *>(to), mask.lanes, vector);
 }
 #endif
@@ -99,20 +94,20 @@ struct MaskCount {
   int64_t count;
 };
 
-template <class T, class V> [[gnu::always_inline]] inline V loadPart(const T *from, V vector, MaskCount mask) {
+template <class T, class V> HECTOR_INLINE V loadPart(const T *from, V vector, MaskCount mask) {
   for (int64_t i = 0; i < kLanes<T, sizeof(V)>; ++i)
     if (i < mask.count)
       vector[i] = from[i];
   return vector;
 }
-template <class T, class V> [[gnu::always_inline]] inline void storePart(T *to, V vector, MaskCount mask) {
+template <class T, class V> HECTOR_INLINE void storePart(T *to, V vector, MaskCount mask) {
   for (int64_t i = 0; i < kLanes<T, sizeof(V)>; ++i)
     if (i < mask.count)
       to[i] = vector[i];
 }
 
 /// The mask of the first `count` numbers.
-template <class T, int kBytes> inline auto makeMask(int64_t count) {
+template <class T, int kBytes> HECTOR_INLINE auto makeMask(int64_t count) {
 #if defined(__AVX512F__) && __has_builtin(__builtin_ia32_loadups512_mask)
   if constexpr (kBytes == 64)
     return MaskBits{static_cast<uint16_t>((1u << count) - 1)};
@@ -135,11 +130,9 @@ template <class T, int kBytes> class Part {
 public:
   explicit Part(int64_t count) : isWhole(count == kLanes<T, kBytes>), mask(makeMask<T, kBytes>(count)) {}
 
-  [[gnu::always_inline]] Vector<T, kBytes> load(const T *from) const {
-    return loadPart(from, Vector<T, kBytes>{}, mask);
-  }
+  HECTOR_INLINE Vector<T, kBytes> load(const T *from) const { return loadPart(from, Vector<T, kBytes>{}, mask); }
   /// A whole vector is stored without the mask, which some processors are slow with.
-  [[gnu::always_inline]] void store(T *to, Vector<T, kBytes> vector) const {
+  HECTOR_INLINE void store(T *to, Vector<T, kBytes> vector) const {
     if (isWhole)
       storeVector(to, vector);
     else
@@ -152,7 +145,7 @@ private:
 };
 
 /// Keeps a value in a register: g++ would read it from memory at each use.
-template <class V> [[gnu::always_inline]] inline void keepInRegister(V &vector) {
+template <class V> HECTOR_INLINE void keepInRegister(V &vector) {
 #if defined(__AVX512F__)
   asm("" : "+v"(vector));
 #elif defined(__x86_64__)
