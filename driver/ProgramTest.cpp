@@ -140,6 +140,34 @@ TEST(Program, AGraphThatLacksWhatTheModelReliesOnIsRefused) {
   EXPECT_FALSE(program->function()->hasAttr("flow.graph"));
 }
 
+TEST(Program, AGraphThatLacksWhatThePlanReliesOnIsRefused) {
+  // Weights of the nodes' types and of relations are multiplied first if a relation has one type of sources.
+  const std::string text = "def f(g, x: Node[d], V: NodeType[d, d], W: EdgeType[d, d]):\n    for e in g.edges():\n"
+                           "        e[\"y\"] = e.src.x * V[e.src.ntype] * W[e.etype]\n    return e[\"y\"]\n";
+  constexpr int64_t kEdges = 1000;
+  const std::vector<int64_t> etype(kEdges, 0), dst(kEdges, 0), ntypePtr = {0, kEdges / 2, kEdges};
+  std::vector<int64_t> ofOneType, ofBoth;
+  for (int64_t edge = 0; edge < kEdges; ++edge) {
+    ofOneType.push_back(edge % (kEdges / 2));
+    ofBoth.push_back(edge);
+  }
+  auto uniform = Graph::create(ofOneType, dst, etype, ntypePtr, 1);
+  auto mixed = Graph::create(ofBoth, dst, etype, ntypePtr, 1);
+  ASSERT_TRUE(uniform && mixed);
+  for (const char *passes : {"none", "default"}) {
+    auto program = import(text, {.attributes = {}, .sizes = {"d=64"}}, {});
+    ASSERT_TRUE(program) << program.status().message();
+    ASSERT_TRUE(program->attachGraph(*uniform).isOk());
+    ASSERT_TRUE(program->runPasses(passes).isOk());
+    EXPECT_TRUE(program->attachGraph(*uniform).isOk());
+    Status status = program->attachGraph(*mixed);
+    bool relies = std::string(passes) == "default";
+    std::string reason = status.isOk() ? "" : status.message();
+    EXPECT_EQ(status.isOk(), !relies) << print(*program);
+    EXPECT_EQ(reason.find("relation 0 has sources of several node types") != std::string::npos, relies) << reason;
+  }
+}
+
 TEST(Program, GroupsHoldAllOps) {
   auto program = import(kLayer, kSizes, kAllGradients);
   ASSERT_TRUE(program) << program.status().message();

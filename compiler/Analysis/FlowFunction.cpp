@@ -2,6 +2,8 @@
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
 
+#include <set>
+
 namespace hector::flow {
 
 mlir::func::FuncOp calledFunction(mlir::func::CallOp call) {
@@ -37,6 +39,31 @@ mlir::LogicalResult checkFlowFunction(mlir::func::FuncOp function, Form form) {
   if (!mlir::isa<mlir::func::ReturnOp>(body.back()))  // (F1)
     return body.back().emitOpError("ends the body, but functions of flow end with func.return");
   return mlir::success();
+}
+
+void listRelationEnds(mlir::func::FuncOp function) {
+  constexpr llvm::StringLiteral kName = "flow.relation_ends";
+  std::set<Map> ends;
+  if (auto listed = function->getAttrOfType<mlir::ArrayAttr>(kName))
+    for (auto end : listed.getAsRange<MapAttr>())
+      ends.insert(end.getValue());
+  for (mlir::Operation &op : function.getBody().front().without_terminator()) {
+    // An edge knows the types of its own ends.
+    if (walkedDomain(&op) == Domain::Edge)
+      continue;
+    auto note = [&](Map map) {
+      if (map == Map::SrcNodeType || map == Map::DstNodeType)
+        ends.insert(map);
+    };
+    note(collectMap(&op));
+    for (unsigned i = 0; i < op.getNumOperands(); ++i)
+      note(readMap(&op, i));
+  }
+  llvm::SmallVector<mlir::Attribute> attributes;
+  for (Map end : ends)
+    attributes.push_back(MapAttr::get(function.getContext(), end));
+  if (!attributes.empty())
+    function->setAttr(kName, mlir::ArrayAttr::get(function.getContext(), attributes));
 }
 
 }  // namespace hector::flow

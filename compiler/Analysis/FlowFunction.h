@@ -23,4 +23,9 @@ mlir::func::FuncOp calledFunction(mlir::func::CallOp call);
 /// Fails, with an error at the op that is to blame, if a function is a declaration or breaks a constraint above.
 mlir::LogicalResult checkFlowFunction(mlir::func::FuncOp function, Form form = Form::Plain);
 
+/// Adds to `flow.relation_ends` the ends of relations at which ops of a function read node types. A pass that was told
+/// by `flow.graph` that each of these ends has one type may have made such ops of others, which read the types of the
+/// edges' own ends. From now on the function is refused for graphs of which that is not true.
+void listRelationEnds(mlir::func::FuncOp function);
+
 }  // namespace hector::flow

@@ -1,5 +1,10 @@
 #include "compiler/Analysis/Keys.h"
 
+#include <llvm/ADT/STLExtras.h>
+
+#include <array>
+#include <vector>
+
 namespace hector::flow {
 
 /// Which parts a part determines.
@@ -123,6 +128,31 @@ Place coarsestPlace(Domain at, const Key &key) {
     return {Domain::NodeType, Map::NodeType};
   }
   return {at, Map::Self};
+}
+
+llvm::ArrayRef<Place> placesFrom(Domain at) {
+  static const auto places = [] {
+    std::array<std::vector<Place>, getMaxEnumValForDomain() + 1> table;
+    for (unsigned from = 0; from < table.size(); ++from) {
+      for (unsigned i = 0; i <= getMaxEnumValForMap(); ++i) {
+        Map map = static_cast<Map>(i);
+        if (auto domain = mapTarget(static_cast<Domain>(from), map); domain && map != Map::Self)
+          table[from].push_back({*domain, map});
+      }
+      llvm::sort(table[from], [](Place a, Place b) { return std::pair(a.domain, a.map) < std::pair(b.domain, b.map); });
+    }
+    return table;
+  }();
+  return places[static_cast<unsigned>(at)];
+}
+
+bool isHeldBy(const Key &key, Domain at, const Place &place) {
+  // A type found through a relation does not distinguish relations.
+  if (at != Domain::Edge && (place.map == Map::SrcNodeType || place.map == Map::DstNodeType))
+    return false;
+  Key all = keyThrough(at, place.map, keyOf(place.domain)), both = all;
+  both.unite(key);
+  return both == all;
 }
 
 Keys::Keys(mlir::func::FuncOp function) {

@@ -58,6 +58,11 @@ struct Place {
 };
 Place coarsestPlace(Domain at, const Key &key);
 
+/// All domains but its own that rows of `at` can be read from, coarser ones first.
+llvm::ArrayRef<Place> placesFrom(Domain at);
+/// Whether a place tells apart all rows of `at` with different keys.
+bool isHeldBy(const Key &key, Domain at, const Place &place);
+
 /// The keys of all tables of a function.
 class Keys {
 public:

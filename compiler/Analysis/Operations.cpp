@@ -35,26 +35,6 @@ double RowCounts::of(Domain domain) const {
   return 0;
 }
 
-Place RowCounts::cheapestPlace(Domain at, const Key &key) const {
-  Place best{at, Map::Self};
-  for (unsigned i = 0; i <= getMaxEnumValForMap(); ++i) {
-    Map map = static_cast<Map>(i);
-    auto domain = mapTarget(at, map);
-    if (!domain || *domain == at)
-      continue;
-    // A type found through a relation does not distinguish relations.
-    bool throughRelation = at != Domain::Edge && (map == Map::SrcNodeType || map == Map::DstNodeType);
-    Key all = keyThrough(at, map, keyOf(*domain)), both = all;
-    both.unite(key);
-    if (throughRelation || both != all)
-      continue;
-    // Of domains with equally many rows the coarser one is taken, but rows move only if they become fewer.
-    if (of(*domain) < of(best.domain) || (best.domain != at && of(*domain) == of(best.domain) && *domain < best.domain))
-      best = {*domain, map};
-  }
-  return best;
-}
-
 double operations(mlir::Operation *op, const RowCounts &rows) {
   auto rowsOf = [&](mlir::Value value) { return rows.of(mlir::cast<RowsType>(value.getType()).getDomain()); };
   auto sizeOf = [](mlir::Value value) {

@@ -19,9 +19,6 @@ public:
   bool isGiven() const { return given; }
   GraphAttr getGraph() const { return graph; }
 
-  /// The domain with the fewest rows that distinguishes all rows of `at` with different keys; `at` if none has fewer.
-  Place cheapestPlace(Domain at, const Key &key) const;
-
 private:
   GraphAttr graph;
   bool given = false;

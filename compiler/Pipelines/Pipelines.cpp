@@ -26,7 +26,7 @@ const NamedPass kPasses[] = {
     {"stabilise-softmax",
      [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createStabiliseSoftmaxPass()); }},
     // The paper's C. Before linear-reorder, so that products are counted where they would be computed, and after it, so
-    // that new ops are computed where they have the fewest rows.
+    // that new ops are computed where they take the least time.
     {"compact-rows",
      [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createCompactRowsPass()); }},
     // The paper's R.

@@ -59,7 +59,8 @@ def Flow_Dialect : Dialect {
 
     **Relations with one node type at each end.** `etype` has the maps `src_ntype` and `dst_ntype` only if all edges of a
     relation agree on the type. A function that relies on this lists the ends in the attribute `flow.relation_ends =
-    [#flow.map<src_ntype>]`. It is refused for graphs that do not have the property. Passes keep the attribute.
+    [#flow.map<src_ntype>]`. It is refused for graphs that do not have the property. Passes keep the attribute. If they
+    make ops that read types at the ends of relations, because `flow.graph` says that it is uniform, they add these ends.
 
     **Attributes.** Functions and ops may carry these:
     - (A1) `flow.graph` is a `#flow.graph` on a function.

@@ -862,12 +862,17 @@ struct AggregateFirstPass : impl::AggregateFirstPassBase<AggregateFirstPass> {
     numConsidered += sites.size();
     RowCounts rows(getOperation());
     Aggregator aggregator(getOperation(), rows);
+    bool isChanged = false;
     for (auto [ordinal, site] : llvm::enumerate(sites)) {
       auto isIn = [&](const auto &list) { return llvm::is_contained(list, static_cast<int64_t>(ordinal)); };
       bool isAsked = (only.empty() || isIn(only)) && !isIn(skip);
-      if (isAsked && !aggregator.erased.contains(site) && aggregator.visit(site))
+      if (isAsked && !aggregator.erased.contains(site) && aggregator.visit(site)) {
         ++numApplied;
+        isChanged = true;
+      }
     }
+    if (isChanged)
+      listRelationEnds(getOperation());
   }
 };
 

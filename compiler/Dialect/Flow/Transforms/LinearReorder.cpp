@@ -724,7 +724,12 @@ int64_t Reorderer::run() {
 struct LinearReorderPass : impl::LinearReorderPassBase<LinearReorderPass> {
   using LinearReorderPassBase::LinearReorderPassBase;
 
-  void runOnFlow() override { numReordered += Reorderer(getOperation(), eager).run(); }
+  void runOnFlow() override {
+    int64_t numRewrites = Reorderer(getOperation(), eager).run();
+    if (numRewrites > 0)
+      listRelationEnds(getOperation());
+    numReordered += numRewrites;
+  }
 };
 
 }  // namespace

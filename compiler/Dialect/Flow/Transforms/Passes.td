@@ -53,7 +53,7 @@ def AggregateFirstPass : FlowPass<"flow-aggregate-first"> {
 }
 
 def CompactRowsPass : FlowPass<"flow-compact-rows"> {
-  let summary = "Computes each op in the domain with the fewest rows that can hold it.";
+  let summary = "Computes each op in the domain where it takes the least time.";
   let description = [{
     A message that depends on source and type is the same for all edges that share both. It is computed once per source
     pair:
@@ -68,11 +68,14 @@ def CompactRowsPass : FlowPass<"flow-compact-rows"> {
     reduction of such a spread works on the pairs themselves: the maximum of equal rows is any of them, and their sum is
     the row times their number.
 
-    A value that depends on both source and destination stays at the edges. So does a value that would not have fewer
-    rows elsewhere: a graph may have more nodes than edges. Row counts come from `flow.graph`. The pass runs after
-    `simplify`, which leaves no spread between dense ops, and both before and after `flow-differentiate`.
+    A value that depends on both source and destination stays at the edges. So does a value that would take longer
+    elsewhere: its result becomes a table that is written and gathered, which may outweigh the operations that are saved.
+    Ops that read one another or the same tables are decided together, since a value between two ops that move is no
+    table; some of them may move and others stay. A remark gives the time of all of them, as decided and otherwise. Row
+    counts come from `flow.graph`, and times are those of `flow.machine`. The pass runs after `simplify`, which leaves no
+    spread between dense ops, and both before and after `flow-differentiate`.
   }];
-  let statistics = [Statistic<"numMoved", "num-moved", "Ops moved to a domain with fewer rows">];
+  let statistics = [Statistic<"numMoved", "num-moved", "Ops and reductions moved to a coarser domain">];
 }
 
 def DifferentiatePass : FlowPass<"flow-differentiate"> {

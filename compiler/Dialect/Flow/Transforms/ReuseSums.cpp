@@ -510,9 +510,13 @@ struct ReuseSumsPass : impl::ReuseSumsPassBase<ReuseSumsPass> {
     SmallVector<ReduceOp> sums;
     getOperation().walk([&](ReduceOp op) { sums.push_back(op); });
     Reuser reuser(getOperation());
+    unsigned numReplaced = 0;
     for (ReduceOp op : sums)
       if (!reuser.erased.contains(op))
-        numReused += reuser.visit(op);
+        numReplaced += reuser.visit(op);
+    if (numReplaced > 0)
+      listRelationEnds(getOperation());
+    numReused += numReplaced;
   }
 };
 

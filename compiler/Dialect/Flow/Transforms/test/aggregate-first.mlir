@@ -127,10 +127,12 @@ func.func @declined(%x: !flow.rows<node, 64xf32, device>, %w: !flow.rows<etype, 
 
 // -----
 
-// On a uniform graph the node types at a relation's ends are read from the pair.
+// On a uniform graph the node types at a relation's ends are read from the pair, and the function says that it relies on
+// that, besides what it said before.
 // CHECK-LABEL: func.func @uniform
+// CHECK-SAME: flow.relation_ends = [#flow.map<src_ntype>, #flow.map<dst_ntype>]
 // CHECK: flow.linear %{{.*}}, %arg1[src_ntype] : {{.*}} -> <dst_pair, 4xf32, device>
-func.func @uniform(%x: !flow.rows<node, 4xf32, device>, %u: !flow.rows<ntype, 4x4xf32, device>) -> !flow.rows<node, 4xf32, device> attributes {flow.graph = #flow.graph<nodes = 10, edges = 100, srcPairs = 60, dstPairs = 20, relations = 2, nodeTypes = 2, uniform = 1>} {
+func.func @uniform(%x: !flow.rows<node, 4xf32, device>, %u: !flow.rows<ntype, 4x4xf32, device>) -> !flow.rows<node, 4xf32, device> attributes {flow.graph = #flow.graph<nodes = 10, edges = 100, srcPairs = 60, dstPairs = 20, relations = 2, nodeTypes = 2, uniform = 1>, flow.relation_ends = [#flow.map<dst_ntype>]} {
   %m = flow.linear %x[src], %u[src_ntype] : <node, 4xf32, device>, <ntype, 4x4xf32, device> -> <edge, 4xf32, device>
   // expected-remark @below {{aggregated first at dst_pair}}
   %y = flow.reduce sum %m via dst : <edge, 4xf32, device> -> <node, 4xf32, device>

@@ -2,13 +2,13 @@
 
 // A message of source and type is computed once per source pair; the product with a value of each edge stays there.
 // CHECK-LABEL: func.func @message
-// CHECK: %[[M:.*]] = flow.linear %arg0[node], %arg1[etype] : {{.*}} -> <src_pair, 2xf32, device>
-// CHECK: %[[Y:.*]] = flow.mul %arg2, %[[M]][src_pair] : {{.*}} -> <edge, 2xf32, device>
+// CHECK: %[[M:.*]] = flow.linear %arg0[node], %arg1[etype] : {{.*}} -> <src_pair, 32xf32, device>
+// CHECK: %[[Y:.*]] = flow.mul %arg2, %[[M]][src_pair] : {{.*}} -> <edge, 32xf32, device>
 // CHECK: return %[[Y]]
-func.func @message(%x: !flow.rows<node, 4xf32, device>, %w: !flow.rows<etype, 4x2xf32, device>, %a: !flow.rows<edge, f32, device>) -> !flow.rows<edge, 2xf32, device> {
-  %m = flow.linear %x[src], %w[etype] : <node, 4xf32, device>, <etype, 4x2xf32, device> -> <edge, 2xf32, device>
-  %y = flow.mul %a, %m : <edge, f32, device>, <edge, 2xf32, device> -> <edge, 2xf32, device>
-  return %y : !flow.rows<edge, 2xf32, device>
+func.func @message(%x: !flow.rows<node, 64xf32, device>, %w: !flow.rows<etype, 64x32xf32, device>, %a: !flow.rows<edge, f32, device>) -> !flow.rows<edge, 32xf32, device> {
+  %m = flow.linear %x[src], %w[etype] : <node, 64xf32, device>, <etype, 64x32xf32, device> -> <edge, 32xf32, device>
+  %y = flow.mul %a, %m : <edge, f32, device>, <edge, 32xf32, device> -> <edge, 32xf32, device>
+  return %y : !flow.rows<edge, 32xf32, device>
 }
 
 // -----
@@ -38,27 +38,26 @@ func.func @two_ends(%x: !flow.rows<node, f32, device>) -> !flow.rows<edge, f32, 
 
 // -----
 
-// Destination and type give destination pairs; a node's type alone gives node types; a constant the single row.
+// Destination and type give destination pairs; a node's type alone gives node types; a number the single row.
 // CHECK-LABEL: func.func @others
-// CHECK: flow.mul %arg0[node], %arg1[etype] : {{.*}} -> <dst_pair, f32, device>
+// CHECK: flow.linear %arg0[node], %arg1[etype] : {{.*}} -> <dst_pair, 64xf32, device>
 // CHECK: flow.neg %arg2 : <ntype, f32, device> -> <ntype, f32, device>
-// CHECK: flow.exp %{{.*}} : <one, f32, device> -> <one, f32, device>
-func.func @others(%x: !flow.rows<node, f32, device>, %w: !flow.rows<etype, f32, device>, %v: !flow.rows<ntype, f32, device>) -> (!flow.rows<edge, f32, device>, !flow.rows<edge, f32, device>, !flow.rows<node, f32, device>) {
-  %a = flow.mul %x[dst], %w[etype] : <node, f32, device>, <etype, f32, device> -> <edge, f32, device>
+// CHECK: flow.exp %arg3 : <one, f32, device> -> <one, f32, device>
+func.func @others(%x: !flow.rows<node, 64xf32, device>, %w: !flow.rows<etype, 64x64xf32, device>, %v: !flow.rows<ntype, f32, device>, %c: !flow.rows<one, f32, device>) -> (!flow.rows<edge, 64xf32, device>, !flow.rows<edge, f32, device>, !flow.rows<node, f32, device>) {
+  %a = flow.linear %x[dst], %w[etype] : <node, 64xf32, device>, <etype, 64x64xf32, device> -> <edge, 64xf32, device>
   %b = flow.neg %v[src_ntype] : <ntype, f32, device> -> <edge, f32, device>
-  %c = flow.constant 1.000000e+00 : <one, f32, device>
   %d = flow.exp %c[one] : <one, f32, device> -> <node, f32, device>
-  return %a, %b, %d : !flow.rows<edge, f32, device>, !flow.rows<edge, f32, device>, !flow.rows<node, f32, device>
+  return %a, %b, %d : !flow.rows<edge, 64xf32, device>, !flow.rows<edge, f32, device>, !flow.rows<node, f32, device>
 }
 
 // -----
 
-// More nodes than edges: what a source determines is computed at the pairs, of which there are fewest.
+// More nodes than edges: what a source determines is computed at the pairs, where it takes the least time.
 // CHECK-LABEL: func.func @many_nodes
-// CHECK: flow.exp %arg0[node] : {{.*}} -> <src_pair, f32, device>
-func.func @many_nodes(%x: !flow.rows<node, f32, device>) -> !flow.rows<edge, f32, device> attributes {flow.graph = #flow.graph<nodes = 99, edges = 9, srcPairs = 7, dstPairs = 8, relations = 2, nodeTypes = 1, uniform = 1>} {
-  %y = flow.exp %x[src] : <node, f32, device> -> <edge, f32, device>
-  return %y : !flow.rows<edge, f32, device>
+// CHECK: flow.linear %arg0[node], %arg1[one] : {{.*}} -> <src_pair, 64xf32, device>
+func.func @many_nodes(%x: !flow.rows<node, 64xf32, device>, %w: !flow.rows<one, 64x64xf32, device>) -> !flow.rows<edge, 64xf32, device> attributes {flow.graph = #flow.graph<nodes = 99000, edges = 9000, srcPairs = 700, dstPairs = 8000, relations = 2, nodeTypes = 1, uniform = 1>} {
+  %y = flow.linear %x[src], %w[one] : <node, 64xf32, device>, <one, 64x64xf32, device> -> <edge, 64xf32, device>
+  return %y : !flow.rows<edge, 64xf32, device>
 }
 
 // -----
@@ -77,26 +76,64 @@ func.func @weight_grad(%x: !flow.rows<node, 4xf32, device>, %g: !flow.rows<node,
 
 // Edges that repeat the rows of pairs: the largest is found among the pairs, a sum counts the edges of each.
 // CHECK-LABEL: func.func @pairs
-// CHECK: %[[P:.*]] = flow.mul %arg0[node], %arg1[etype] : {{.*}} -> <dst_pair, f32, device>
-// CHECK: flow.reduce max %[[P]] via node : <dst_pair, f32, device> -> <node, f32, device>
+// CHECK: %[[P:.*]] = flow.linear %arg0[node], %arg1[etype] : {{.*}} -> <dst_pair, 64xf32, device>
+// CHECK: flow.reduce max %[[P]] via node : <dst_pair, 64xf32, device> -> <node, 64xf32, device>
 // CHECK: %[[ONES:.*]] = flow.spread %{{.*}} via one : <one, f32, device> -> <edge, f32, device>
 // CHECK: %[[N:.*]] = flow.reduce sum %[[ONES]] via dst_pair
 // CHECK: %[[S:.*]] = flow.mul %[[P]], %[[N]] : <dst_pair
-// CHECK: flow.reduce sum %[[S]] via etype : <dst_pair, f32, device> -> <etype, f32, device>
-func.func @pairs(%x: !flow.rows<node, f32, device>, %w: !flow.rows<etype, f32, device>) -> (!flow.rows<node, f32, device>, !flow.rows<etype, f32, device>) {
-  %p = flow.mul %x[dst], %w[etype] : <node, f32, device>, <etype, f32, device> -> <edge, f32, device>
-  %top = flow.reduce max %p via dst : <edge, f32, device> -> <node, f32, device>
-  %sum = flow.reduce sum %p via etype : <edge, f32, device> -> <etype, f32, device>
-  return %top, %sum : !flow.rows<node, f32, device>, !flow.rows<etype, f32, device>
+// CHECK: flow.reduce sum %[[S]] via etype : <dst_pair, 64xf32, device> -> <etype, 64xf32, device>
+func.func @pairs(%x: !flow.rows<node, 64xf32, device>, %w: !flow.rows<etype, 64x64xf32, device>) -> (!flow.rows<node, 64xf32, device>, !flow.rows<etype, 64xf32, device>) {
+  %p = flow.linear %x[dst], %w[etype] : <node, 64xf32, device>, <etype, 64x64xf32, device> -> <edge, 64xf32, device>
+  %top = flow.reduce max %p via dst : <edge, 64xf32, device> -> <node, 64xf32, device>
+  %sum = flow.reduce sum %p via etype : <edge, 64xf32, device> -> <etype, 64xf32, device>
+  return %top, %sum : !flow.rows<node, 64xf32, device>, !flow.rows<etype, 64xf32, device>
 }
 
 // -----
 
 // On ties among the edges of a relation the first edge takes the gradient, and pairs come in another order.
 // CHECK-LABEL: func.func @ties
+// CHECK: flow.linear {{.*}} -> <dst_pair
 // CHECK: flow.reduce max %{{.*}} via etype : <edge
-func.func @ties(%x: !flow.rows<node, f32, device>, %w: !flow.rows<etype, f32, device>) -> !flow.rows<etype, f32, device> {
-  %p = flow.mul %x[dst], %w[etype] : <node, f32, device>, <etype, f32, device> -> <edge, f32, device>
-  %top = flow.reduce max %p via etype : <edge, f32, device> -> <etype, f32, device>
-  return %top : !flow.rows<etype, f32, device>
+func.func @ties(%x: !flow.rows<node, 64xf32, device>, %w: !flow.rows<etype, 64x64xf32, device>) -> !flow.rows<etype, 64xf32, device> {
+  %p = flow.linear %x[dst], %w[etype] : <node, 64xf32, device>, <etype, 64x64xf32, device> -> <edge, 64xf32, device>
+  %top = flow.reduce max %p via etype : <edge, 64xf32, device> -> <etype, 64xf32, device>
+  return %top : !flow.rows<etype, 64xf32, device>
+}
+
+// -----
+
+// A part of what could move: the pairs compute the product, and the edges repeat it in wider rows, which would take
+// longer to gather.
+// CHECK-LABEL: func.func @part
+// CHECK: %[[M:.*]] = flow.linear %arg0[node], %arg1[etype] : {{.*}} -> <src_pair, 64xf32, device>
+// CHECK: flow.concat %[[M]][src_pair], %[[M]][src_pair] {axis = 0 : i64} : {{.*}} -> <edge, 128xf32, device>
+func.func @part(%x: !flow.rows<node, 64xf32, device>, %w: !flow.rows<etype, 64x64xf32, device>) -> !flow.rows<edge, 128xf32, device> {
+  %m = flow.linear %x[src], %w[etype] : <node, 64xf32, device>, <etype, 64x64xf32, device> -> <edge, 64xf32, device>
+  %y = flow.concat %m, %m {axis = 0} : <edge, 64xf32, device>, <edge, 64xf32, device> -> <edge, 128xf32, device>
+  return %y : !flow.rows<edge, 128xf32, device>
+}
+
+// -----
+
+// A loop by source would gather the quotients from 400,000 pairs instead of the dividends from 100,000 nodes, which fit
+// in the cache.
+// CHECK-LABEL: func.func @other_side
+// CHECK: flow.div %arg0[dst], %arg1[dst_pair] : {{.*}} -> <edge, 64xf32, device>
+func.func @other_side(%g: !flow.rows<node, 64xf32, device>, %n: !flow.rows<dst_pair, f32, device>) -> !flow.rows<node, 64xf32, device> {
+  %d = flow.div %g[dst], %n[dst_pair] : <node, 64xf32, device>, <dst_pair, f32, device> -> <edge, 64xf32, device>
+  %s = flow.reduce sum %d via src : <edge, 64xf32, device> -> <node, 64xf32, device>
+  return %s : !flow.rows<node, 64xf32, device>
+}
+
+// -----
+
+// A loop by destination has the rows of the pair at hand.
+// CHECK-LABEL: func.func @own_side
+// CHECK: flow.div %arg0[node], %arg1 : {{.*}} -> <dst_pair, 64xf32, device>
+func.func @own_side(%g: !flow.rows<node, 64xf32, device>, %n: !flow.rows<dst_pair, f32, device>, %a: !flow.rows<edge, f32, device>) -> !flow.rows<node, 64xf32, device> {
+  %d = flow.div %g[dst], %n[dst_pair] : <node, 64xf32, device>, <dst_pair, f32, device> -> <edge, 64xf32, device>
+  %m = flow.mul %a, %d : <edge, f32, device>, <edge, 64xf32, device> -> <edge, 64xf32, device>
+  %s = flow.reduce sum %m via dst : <edge, 64xf32, device> -> <node, 64xf32, device>
+  return %s : !flow.rows<node, 64xf32, device>
 }

@@ -73,8 +73,10 @@ func.func @fewer_rows_guarded(%g: !flow.rows<node, 8xf32, device>, %k: !flow.row
 
 // -----
 
-// Two products in a row, with a bias in between; on a uniform graph, a node's matrix is found through the relation.
+// Two products in a row, with a bias in between; on a uniform graph, a node's matrix is found through the relation, and
+// the function says that it relies on that.
 // CHECK-LABEL: func.func @product_of_weights
+// CHECK-SAME: flow.relation_ends = [#flow.map<src_ntype>]
 // CHECK-DAG: %[[P:.*]] = flow.linear %arg1[src_ntype], %arg3 : {{.*}} -> <etype, 8x8xf32, device>
 // CHECK-DAG: %[[X:.*]] = flow.linear %arg0[node], %[[P]][etype] : {{.*}} -> <src_pair, 8xf32, device>
 // CHECK-DAG: %[[B:.*]] = flow.linear %arg2[src_ntype], %arg3 : {{.*}} -> <etype, 8xf32, device>

@@ -100,3 +100,16 @@ func.func @guards(%g: !flow.rows<edge, f32, device>, %a: !flow.rows<node, f32, d
   %r = flow.reduce sum %d via dst : <edge, f32, device> -> <node, f32, device>
   return %s, %r : !flow.rows<node, f32, device>, !flow.rows<node, f32, device>
 }
+
+// -----
+
+// The sources of a pair may be of several types.
+func.func @not_uniform(%x: !flow.rows<node, 64xf32, device>, %p: !flow.rows<edge, f32, device>, %u: !flow.rows<ntype, 64xf32, device>) -> (!flow.rows<dst_pair, 64xf32, device>, !flow.rows<dst_pair, f32, device>) attributes {flow.graph = #flow.graph<nodes = 1000, edges = 100000, srcPairs = 6000, dstPairs = 2000, relations = 2, nodeTypes = 2, uniform = 0>} {
+  %m = flow.mul %p, %x[src] : <edge, f32, device>, <node, 64xf32, device> -> <edge, 64xf32, device>
+  %s = flow.reduce sum %m via dst_pair : <edge, 64xf32, device> -> <dst_pair, 64xf32, device>
+  %d = flow.dot %u[src_ntype], %x[src] : <ntype, 64xf32, device>, <node, 64xf32, device> -> <edge, f32, device>
+  %c = flow.mul %d, %p : <edge, f32, device>, <edge, f32, device> -> <edge, f32, device>
+  // expected-remark @below {{not computed from another sum: another factor differs from row to row}}
+  %r = flow.reduce sum %c via dst_pair : <edge, f32, device> -> <dst_pair, f32, device>
+  return %s, %r : !flow.rows<dst_pair, 64xf32, device>, !flow.rows<dst_pair, f32, device>
+}

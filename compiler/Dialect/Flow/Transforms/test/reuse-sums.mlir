@@ -178,3 +178,22 @@ func.func @means(%x: !flow.rows<node, 8xf32, device>, %g: !flow.rows<node, 8xf32
   %r = flow.reduce mean %d via dst : <edge, f32, device> -> <node, f32, device>
   return %s, %r : !flow.rows<node, 8xf32, device>, !flow.rows<node, f32, device>
 }
+
+// -----
+
+// On a uniform graph a pair finds the type of its sources through its relation, and the function says that it relies on
+// that.
+// CHECK-LABEL: func.func @uniform
+// CHECK-SAME: flow.relation_ends = [#flow.map<src_ntype>]
+// CHECK: %[[S:.*]] = flow.reduce sum %{{.*}} via dst_pair : <edge, 64xf32, device>
+// CHECK: flow.dot %arg2[src_ntype], %[[S]] : {{.*}} -> <dst_pair, f32, device>
+func.func @uniform(%x: !flow.rows<node, 64xf32, device>, %p: !flow.rows<edge, f32, device>, %u: !flow.rows<ntype, 64xf32, device>) -> (!flow.rows<dst_pair, 64xf32, device>, !flow.rows<dst_pair, f32, device>) attributes {flow.graph = #flow.graph<nodes = 1000, edges = 100000, srcPairs = 6000, dstPairs = 2000, relations = 2, nodeTypes = 2, uniform = 1>} {
+  %m = flow.mul %p, %x[src] : <edge, f32, device>, <node, 64xf32, device> -> <edge, 64xf32, device>
+  // expected-remark @below {{another sum is computed from this one}}
+  %s = flow.reduce sum %m via dst_pair : <edge, 64xf32, device> -> <dst_pair, 64xf32, device>
+  %d = flow.dot %u[src_ntype], %x[src] : <ntype, 64xf32, device>, <node, 64xf32, device> -> <edge, f32, device>
+  %c = flow.mul %d, %p : <edge, f32, device>, <edge, f32, device> -> <edge, f32, device>
+  // expected-remark @below {{computed from another sum:}}
+  %r = flow.reduce sum %c via dst_pair : <edge, f32, device> -> <dst_pair, f32, device>
+  return %s, %r : !flow.rows<dst_pair, 64xf32, device>, !flow.rows<dst_pair, f32, device>
+}
