@@ -31,6 +31,14 @@ Table toTable(const Tensor &tensor, bool isShared) {
   return table;
 }
 
+/// Fails if a gradient that is filled with one number does not fit in memory.
+static Status requireGradientMemory(const std::string &name, flow::RowsType type, int64_t rows) {
+  const auto numbers = static_cast<double>(rows) * static_cast<double>(type.getRowSize());
+  if (numbers * sizeof(double) <= static_cast<double>(availableMemory()))
+    return Status::ok();
+  return Status::failed("out of memory: the gradient `" + name + "` has shape " + formatShape(tensorShape(type, rows)));
+}
+
 /// The tensor `name` as a table of `type`, or zeros where there is none.
 static Result<Table> makeArgument(const std::string &name, flow::RowsType type, int64_t rows, const Tensor *tensor) {
   std::vector<int64_t> shape = tensorShape(type, rows);
@@ -40,9 +48,8 @@ static Result<Table> makeArgument(const std::string &name, flow::RowsType type, 
                              (isGradient(name) ? "result" : "input") + " it belongs to has " + formatShape(shape));
     return toTable(*tensor, isShared(type));
   }
-  const auto numbers = static_cast<double>(rows) * static_cast<double>(type.getRowSize());
-  if (numbers * sizeof(double) > static_cast<double>(availableMemory()))
-    return Status::failed("out of memory: the gradient `" + name + "` has shape " + formatShape(shape));
+  if (Status status = requireGradientMemory(name, type, rows); !status.isOk())
+    return status;
   Table table = {rows, {type.getShape().begin(), type.getShape().end()}, {}};
   table.values.assign(rows * type.getRowSize(), 0.0);
   return table;
@@ -56,7 +63,9 @@ static Status missingGradient(const std::string &wanted, const Tensors &tensors)
       names.push_back(name);
   std::string_view near = language::nearest(wanted, names);
   return Status::invalid("there is no tensor `" + wanted + "`, the gradient that --grad starts from" +
-                         (near.empty() ? "" : "; did you mean `" + std::string(near) + "`?"));
+                         (!near.empty()   ? "; did you mean `" + std::string(near) + "`?"
+                          : names.empty() ? "; add it, or start from ones with `--init SEED`"
+                                          : "; there are " + listNames({names.begin(), names.end()})));
 }
 
 Result<std::vector<Table>> makeArguments(const Program &program, const Graph &graph, const Tensors &tensors) {
@@ -84,6 +93,27 @@ Result<std::vector<Table>> makeArguments(const Program &program, const Graph &gr
   if (!firstGradient.empty() && !isAnyGiven)
     return missingGradient(firstGradient, tensors);
   return arguments;
+}
+
+Result<std::vector<std::string>> addUnitGradients(const Program &program, const Graph &graph, Tensors &tensors) {
+  std::vector<std::string> added;
+  for (const auto &[name, tensor] : tensors)
+    if (isGradient(name))
+      return added;
+  mlir::func::FuncOp function = program.function();
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    std::string name = inputName(function, i).str();
+    if (!isGradient(name))
+      continue;
+    auto type = mlir::cast<flow::RowsType>(function.getArgumentTypes()[i]);
+    const int64_t rows = numRows(graph, type.getDomain());
+    if (Status status = requireGradientMemory(name, type, rows); !status.isOk())
+      return status;
+    const std::vector<double> ones(rows * type.getRowSize(), 1.0);
+    tensors[name] = Tensor::fromDoubles(tensorShape(type, rows), ones, DType::F32);
+    added.push_back(std::move(name));
+  }
+  return added;
 }
 
 Result<std::vector<NamedTensor>> run(const Program &program, const Graph &graph, const Tensors &tensors,

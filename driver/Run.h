@@ -17,6 +17,10 @@ Table toTable(const Tensor &tensor, bool isShared);
 /// `grad.RESULT`, with zeros for results that have none as long as one has.
 Result<std::vector<Table>> makeArguments(const Program &program, const Graph &graph, const Tensors &tensors);
 
+/// Adds a gradient of ones for every result, unless `tensors` has a gradient already: the inputs then get the gradient
+/// of the sum of all results. Gives the names of those added. Fails if memory runs out.
+Result<std::vector<std::string>> addUnitGradients(const Program &program, const Graph &graph, Tensors &tensors);
+
 /// A result under its name, or the gradient `grad.INPUT` of an input.
 struct NamedTensor {
   std::string name;

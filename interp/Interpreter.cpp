@@ -1,8 +1,8 @@
 #include "interp/Interpreter.h"
 
 #include "compiler/Analysis/FlowFunction.h"
+#include "kernels/common/philox.hpp"
 #include "runtime/base/Memory.h"
-#include "runtime/base/Philox.h"
 #include "runtime/base/Text.h"
 #include "runtime/storage/Tensor.h"
 

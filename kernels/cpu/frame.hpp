@@ -31,7 +31,7 @@ struct Frame {
 /// aligned to 64 bytes.
 using Kernel = void(const Frame &frame, int64_t begin, int64_t end, int64_t piece, void *scratch);
 
-/// Joins what the pieces left for the rows `begin` to `end` - 1 of the totals' domain.
+/// Joins what the pieces left for the rows `begin` to `end` - 1 of a total's domain.
 using Join = void(const Frame &frame, int64_t begin, int64_t end);
 
 }  // namespace hector::cpu

@@ -116,9 +116,12 @@ struct Executor::State {
   /// A step, ready to run.
   struct Runnable {
     cpu::Kernel *kernel = nullptr;
-    cpu::Join *join = nullptr;
+    struct Join {
+      cpu::Join *run = nullptr;
+      int64_t targets = 0, grain = 1;
+    };
+    std::vector<Join> joins;  // one per total
     Pieces pieces;
-    int64_t targets = 0, joinGrain = 1;  // of the join
     std::byte *scratch = nullptr;
     int64_t scratchPerThread = 0;
     std::vector<void *> tables;
@@ -243,18 +246,16 @@ Status Executor::State::prepareStep(size_t index, LaunchCut &cut) {
   runnable.scratchPerThread = needs.scratchPerThread;
   runnable.tables.resize(launch.inputs.size() + launch.outputs.size());
 
-  if (!launch.join.empty()) {
-    Result<void *> join = find(launch.join);
+  for (size_t i = 0; i < launch.totals.size(); ++i) {
+    Result<void *> join = find(launch.totals[i].join);
     if (!join)
       return std::move(join).status();
-    runnable.join = reinterpret_cast<cpu::Join *>(*join);
-    runnable.targets = numbers.rows[launch.totals.front().target];
-    // A join adds what is in the totals, about a number for each 4 bytes.
-    int64_t bytes = 0;
-    for (const Block &total : needs.totals)
-      bytes += total.bytes;
-    const double cost = static_cast<double>(bytes) / 4 / static_cast<double>(std::max<int64_t>(runnable.targets, 1));
-    runnable.joinGrain = cutEvenly(runnable.targets, std::max(cost, 1.0), false).grain;
+    const int64_t targets = numbers.rows[launch.totals[i].target];
+    // A join adds what is in the total, about a number for each 4 bytes.
+    const double cost =
+        static_cast<double>(needs.totals[i].bytes) / 4 / static_cast<double>(std::max<int64_t>(targets, 1));
+    const int64_t grain = cutEvenly(targets, std::max(cost, 1.0), false).grain;
+    runnable.joins.push_back({reinterpret_cast<cpu::Join *>(*join), targets, grain});
   }
 
   cpu::Frame &frame = runnable.frame;
@@ -442,9 +443,9 @@ void Executor::State::launch(Runnable &runnable) {
     for (int64_t piece = next++; piece < pieces.count; piece = next++)
       runnable.kernel(runnable.frame, pieces.begin(piece), pieces.end(piece), piece, scratch);
   });
-  if (runnable.join)
-    parallelFor(runnable.targets, runnable.joinGrain,
-                [&](int64_t begin, int64_t end) { runnable.join(runnable.frame, begin, end); });
+  for (const Runnable::Join &join : runnable.joins)
+    parallelFor(join.targets, join.grain,
+                [&](int64_t begin, int64_t end) { join.run(runnable.frame, begin, end); });
 }
 
 /// Fills the arena, except for what earlier runs have left for this one and for the caller.

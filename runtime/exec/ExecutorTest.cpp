@@ -497,7 +497,7 @@ TEST(ExecutorTest, MissingSymbolsAreNamed) {
   plan.steps[2].launch.kernel = "trav_out";
   EXPECT_EQ(failureOf(plan, kSmall), "the compiled code of `example` has no function `trav_out`");
   plan = example::plan();
-  plan.steps[4].launch.join = "join_out";
+  plan.steps[4].launch.totals[0].join = "join_out";
   EXPECT_EQ(failureOf(plan, kSmall), "the compiled code of `example` has no function `join_out`");
 }
 

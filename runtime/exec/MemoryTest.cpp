@@ -106,8 +106,7 @@ TEST(MemoryPlanTest, RandomPlansKeepLiveTablesApart) {
         uses.emplace_back(i, i);
       }
       if (random() % 3 == 0) {
-        launch.join = "j";
-        launch.totals = {{TotalSpec::Slots::Full, Domain::One, 64 * static_cast<int64_t>(random() % 5)}};
+        launch.totals = {{TotalSpec::Slots::Full, Domain::One, 64 * static_cast<int64_t>(random() % 5), "j"}};
       }
       launch.scratch.bytes = static_cast<int64_t>(random() % 1000);
       plan.steps.push_back({i < steps / 4 ? Phase::Weights : Phase::Forward, std::move(launch)});

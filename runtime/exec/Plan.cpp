@@ -144,13 +144,13 @@ private:
       return "has units of no cost";
     if (launch.balance && offsetsOf(*launch.balance) != launch.domain)
       return "is balanced by " + formName(*launch.balance) + ", which has no entries for its units";
-    if (launch.join.empty() != launch.totals.empty())
-      return launch.join.empty() ? "has totals and no join" : "has a join and no totals";
     for (const TotalSpec &total : launch.totals) {
       if (total.rowBytes < 0 || total.rowBytes % 64 != 0)
         return "has totals of " + counted(total.rowBytes, "byte") + ", which is no multiple of 64";
-      if (total.target != launch.totals.front().target)
-        return "has totals of several domains";
+      if (total.join.empty())
+        return "has a total and no join";
+      if (total.target < 0 || total.target >= Domain::NumDomains)
+        return "has a total of no domain";
     }
     const ScratchSpec &scratch = launch.scratch;
     if (scratch.bytes < 0 || scratch.bytesPerRow < 0)

@@ -43,7 +43,7 @@ struct TableSpec {
 };
 
 /// A sum over types (or over everything) at the end of a loop over rows. Each piece of the loop adds to rows of its
-/// own, and the join adds these up in order. All totals of a launch have one target.
+/// own, and the join adds these up in order.
 struct TotalSpec {
   enum class Slots : uint8_t {
     Sorted,  // rows come sorted by target: piece p and target t share row p + t; pieces + targets rows
@@ -51,7 +51,8 @@ struct TotalSpec {
   };
   Slots slots = Slots::Full;
   Domain target = Domain::One;
-  int64_t rowBytes = 0;  // a multiple of 64
+  int64_t rowBytes = 0;   // a multiple of 64
+  std::string join = {};  // the symbol, a `cpu::Join` over the rows of `target`
 };
 
 /// Memory that a thread needs while it works on one unit: a fixed part, and one row per row of `domain` below the
@@ -64,7 +65,6 @@ struct ScratchSpec {
 
 struct Launch {
   std::string kernel = {};      // the symbol, a `cpu::Kernel`
-  std::string join = {};        // of a `cpu::Join`; empty where there are no totals
   std::string label = {};       // for messages and profiles: "by_dst edge: att, out"
   Domain domain = Domain::One;  // a unit is a row of it
   /// The offsets by which units are cut into pieces of about equal work (edges, or pairs, below them); without, all

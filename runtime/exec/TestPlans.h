@@ -240,20 +240,18 @@ inline Plan plan(bool isWide = false) {
                        .forms = {form("edges.dst"), form("edge_src.dst")},
                        .scratch = {.bytes = 0, .bytesPerRow = 8, .domain = Domain::Edge}});
   add(Phase::Forward, {.kernel = "sum_by_type",
-                       .join = "join_by_type",
                        .domain = Domain::Edge,
                        .inputs = {WByType},
                        .outputs = {ByType},
                        .forms = {form("types.edge")},
-                       .totals = {{TotalSpec::Slots::Sorted, Domain::EdgeType, 64}}});
+                       .totals = {{TotalSpec::Slots::Sorted, Domain::EdgeType, 64, "join_by_type"}}});
   add(Phase::Backward, {.kernel = "scale_rows", .domain = Domain::Node, .inputs = {GOut, Twice}, .outputs = {Gx}});
   add(Phase::Backward, {.kernel = "sum_unsorted",
-                        .join = "join_unsorted",
                         .domain = Domain::Edge,
                         .inputs = {Gx},
                         .outputs = {GType},
                         .forms = {form("edge_type.dst"), form("edge_dst.dst")},
-                        .totals = {{TotalSpec::Slots::Full, Domain::EdgeType, 64}}});
+                        .totals = {{TotalSpec::Slots::Full, Domain::EdgeType, 64, "join_unsorted"}}});
   return plan;
 }
 

@@ -1,4 +1,4 @@
-/// `hector run`: one model on one case.
+/// `hector run`: one model on one graph.
 
 #include "driver/Run.h"
 
@@ -24,10 +24,31 @@ static Status chooseBackend(RunOptions &options) {
   return Status::ok();
 }
 
+/// "  out [77, 8] F64".
+static std::string line(const std::string &name, const Tensor &tensor) {
+  return "  " + name + " " + formatShape(tensor.shape) + " " + std::string(hector::name(tensor.dtype)) + "\n";
+}
+
+/// What `--init` made: inputs from the seed, and gradients of ones.
+static std::string describeInitial(const RunOptions &options, const Case &loaded,
+                                   const std::vector<std::string> &ones) {
+  std::string text;
+  if (!loaded.initialised.empty())
+    text += "initialised from seed " + std::to_string(*options.inputs.initialSeed) + "\n";
+  for (const std::string &name : loaded.initialised)
+    text += line(name, loaded.tensors.at(name));
+  if (!ones.empty())
+    text += "filled with ones\n";
+  for (const std::string &name : ones)
+    text += line(name, loaded.tensors.at(name));
+  return text;
+}
+
 static Status runModel(RunOptions options) {
   if (Status status = chooseBackend(options); !status.isOk())
     return status;
-  const std::string inputs[] = {options.model.path, options.casePath};
+  std::vector<std::string> inputs = {options.model.path, options.inputs.graph};
+  inputs.insert(inputs.end(), options.inputs.tensors.begin(), options.inputs.tensors.end());
   if (Status status = refuseOverwriting(options.outPath, inputs); !status.isOk())
     return status;
   auto model = loadModel(options.model.path, options.model.entry);
@@ -36,7 +57,7 @@ static Status runModel(RunOptions options) {
   auto binding = bind(*model, {options.model.settings, options.model.sizes});
   if (!binding)
     return binding.status();
-  auto loaded = loadCase(options.casePath, model->signature, *binding);
+  auto loaded = loadCase(options.inputs, model->signature, *binding);
   if (!loaded)
     return loaded.status();
 
@@ -45,27 +66,35 @@ static Status runModel(RunOptions options) {
   if (!program)
     return program.status();
   if (Status status = program->attachGraph(loaded->graph); !status.isOk())
-    return std::move(status).during(options.casePath);
+    return std::move(status).during(options.inputs.graph);
   if (Status status = program->runPasses(options.passes); !status.isOk())
     return status;
+  std::vector<std::string> ones;
+  if (options.grad && options.inputs.initialSeed) {
+    auto added = addUnitGradients(*program, loaded->graph, loaded->tensors);
+    if (!added)
+      return added.status();
+    ones = std::move(*added);
+  }
   auto results = run(*program, loaded->graph, loaded->tensors,
                      {.isTraining = options.train, .seed = options.seed, .step = options.step});
   if (!results)
-    return std::move(results).status().during(options.casePath);
+    return std::move(results).status().during(options.inputs.files());
 
   TensorFile out;
   out.metadata["model"] = model->signature.name;
-  std::string summary;
+  std::string written;
   for (const auto &[name, tensor] : *results) {
-    summary += "  " + name + " " + formatShape(tensor.shape) + " " + std::string(hector::name(tensor.dtype)) + "\n";
+    written += line(name, tensor);
     out.tensors[name] = tensor;
   }
   if (Status status = writeSafetensors(options.outPath, out); !status.isOk())
     return status;
-  std::printf("%s: %s, %s, %s; %s, %s\nwrote %s\n%s", model->signature.name.c_str(),
+  std::printf("%s: %s, %s, %s; %s, %s\n%swrote %s\n%s", model->signature.name.c_str(),
               counted(loaded->graph.numNodes(), "node").c_str(), counted(loaded->graph.numEdges(), "edge").c_str(),
               counted(loaded->graph.numRelations(), "edge type").c_str(), options.backend.c_str(),
-              options.model.dtype.c_str(), options.outPath.c_str(), summary.c_str());
+              options.model.dtype.c_str(), describeInitial(options, *loaded, ones).c_str(), options.outPath.c_str(),
+              written.c_str());
   return Status::ok();
 }
 

@@ -1,4 +1,4 @@
-#include "runtime/base/Philox.h"
+#include "kernels/common/philox.hpp"
 
 #include <gtest/gtest.h>
 

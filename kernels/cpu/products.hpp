@@ -1,0 +1,173 @@
+/// Products of a tile of rows with a matrix.
+///
+/// A number's sum goes over its terms in order, in T, whatever the number of rows and the row's place among them: where
+/// tiles are cut changes no bit. So there is one kind of block: its sums stay in registers while one number of each row
+/// at a time meets a row of the matrix. `a` has strides in both directions, which makes sums of outer products the same
+/// block as products.
+///
+/// Sizes are arguments, not template parameters. All products of a file share the blocks, which are a few dozen
+/// instructions each; a constant size would save none of those in the loop.
+#pragma once
+
+#include "kernels/cpu/vectors.hpp"
+
+#include <cstdint>
+
+namespace hector::cpu {
+
+/// Rows of the largest block, and vectors of a row: enough sums that an addition need not wait for the one before it,
+/// and no more than there are registers for.
+inline constexpr int kBlockRows = kVectorRegisters >= 32 ? 8 : 4;
+inline constexpr int kBlockVectors = 2;
+/// Columns of a panel.
+template <class T> inline constexpr int64_t kPanel = kBlockVectors * kLanes<T>;
+
+/// c[r][j] = Σ_k a[r][k]·b[k][j], or += if `isAdded`, for the columns of one panel. Number k of row r of `a` is
+/// a[r·rowStride + k·stepStride].
+template <class T> struct PanelProduct {
+  const T *a;
+  int64_t rowStride, stepStride;
+  const T *b;
+  int64_t ldb;
+  T *c;
+  int64_t ldc;
+  int64_t rows, steps, columns;
+  bool isAdded;
+};
+
+/// Computes the rows `first` to `first` + kRows - 1 of a panel of kVectors vectors, of which the last may be a part.
+template <class T, int kRows, int kVectors>
+HECTOR_SHARED void multiplyBlock(const PanelProduct<T> &product, int64_t first) {
+  using V = Vector<T>;
+  const Part<T> last(product.columns - (kVectors - 1) * kLanes<T>);
+  auto load = [&](const T *row, int v) __attribute__((always_inline)) {
+    return v == kVectors - 1 ? last.load(row + v * kLanes<T>) : loadVector<V>(row + v * kLanes<T>);
+  };
+  const int64_t rowStride = product.rowStride, stepStride = product.stepStride, ldb = product.ldb, ldc = product.ldc;
+  const T *a = product.a + first * rowStride, *b = product.b;
+  T *c = product.c + first * ldc;
+  V sums[kRows][kVectors] = {};
+  if (product.isAdded)
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v)
+        sums[r][v] = load(c + r * ldc, v);
+  for (int64_t steps = product.steps; steps > 0; --steps) {
+    V row[kVectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      row[v] = load(b, v);
+      keepInRegister(row[v]);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v)
+        sums[r][v] += a[r * rowStride] * row[v];
+    a += stepStride;
+    b += ldb;
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors - 1; ++v)
+      storeVector(c + r * ldc + v * kLanes<T>, sums[r][v]);
+    last.store(c + r * ldc + (kVectors - 1) * kLanes<T>, sums[r][kVectors - 1]);
+  }
+}
+
+/// Computes the rows from `first` on: in blocks of kRows, and what is left in blocks of half as many.
+template <class T, int kRows, int kVectors> void multiplyRows(const PanelProduct<T> &product, int64_t first) {
+  for (; first + kRows <= product.rows; first += kRows)
+    multiplyBlock<T, kRows, kVectors>(product, first);
+  if constexpr (kRows > 1)
+    multiplyRows<T, kRows / 2, kVectors>(product, first);
+}
+
+/// Computes the panel of `product` and all panels to the right of it, up to column `outer`.
+template <class T> HECTOR_SHARED void multiplyPanels(PanelProduct<T> product, int64_t outer) {
+  for (int64_t left = outer; left > 0; left -= kPanel<T>) {
+    product.columns = left < kPanel<T> ? left : kPanel<T>;
+    if (product.columns > kLanes<T>)
+      multiplyRows<T, kBlockRows, kBlockVectors>(product, 0);
+    else
+      multiplyRows<T, kBlockRows, 1>(product, 0);
+    product.b += kPanel<T>;
+    product.c += kPanel<T>;
+  }
+}
+
+/// c[r][j] = Σ_k a[r][k]·w[k][j], for r < rows, k < inner, j < outer. lda, ldw and ldc are the distances between rows.
+template <class T>
+void multiply(const T *a, int64_t lda, const T *w, int64_t ldw, T *c, int64_t ldc, int64_t rows, int64_t inner,
+              int64_t outer) {
+  multiplyPanels<T>({a, lda, 1, w, ldw, c, ldc, rows, inner, 0, /*isAdded=*/false}, outer);
+}
+
+/// w[i][j] += Σ_r a[r][i]·g[r][j], for i < inner and j < outer, with r in ascending order.
+template <class T>
+void addOuterProducts(const T *a, int64_t lda, const T *g, int64_t ldg, T *w, int64_t ldw, int64_t rows, int64_t inner,
+                      int64_t outer) {
+  multiplyPanels<T>({a, 1, lda, g, ldg, w, ldw, inner, rows, 0, /*isAdded=*/true}, outer);
+}
+
+/// to[k][j] = from[j][k], for j < rows and k < columns: squares of 16-byte vectors, and the rest one by one.
+template <class T>
+HECTOR_SHARED void transpose(const T *from, int64_t ldf, T *to, int64_t ldt, int64_t rows, int64_t columns) {
+  using V = Vector<T, 16>;
+  constexpr int64_t kSide = 16 / sizeof(T);
+  const int64_t fullRows = rows - rows % kSide, fullColumns = columns - columns % kSide;
+  for (int64_t j = 0; j < fullRows; j += kSide)
+    for (int64_t k = 0; k < fullColumns; k += kSide) {
+      const T *square = from + j * ldf + k;
+      T *turned = to + k * ldt + j;
+      const V first = loadVector<V>(square), second = loadVector<V>(square + ldf);
+      if constexpr (kSide == 2) {
+        storeVector(turned, __builtin_shufflevector(first, second, 0, 2));
+        storeVector(turned + ldt, __builtin_shufflevector(first, second, 1, 3));
+      } else {
+        const V third = loadVector<V>(square + 2 * ldf), fourth = loadVector<V>(square + 3 * ldf);
+        const V low = __builtin_shufflevector(first, second, 0, 4, 1, 5);
+        const V high = __builtin_shufflevector(first, second, 2, 6, 3, 7);
+        const V lowBelow = __builtin_shufflevector(third, fourth, 0, 4, 1, 5);
+        const V highBelow = __builtin_shufflevector(third, fourth, 2, 6, 3, 7);
+        storeVector(turned, __builtin_shufflevector(low, lowBelow, 0, 1, 4, 5));
+        storeVector(turned + ldt, __builtin_shufflevector(low, lowBelow, 2, 3, 6, 7));
+        storeVector(turned + 2 * ldt, __builtin_shufflevector(high, highBelow, 0, 1, 4, 5));
+        storeVector(turned + 3 * ldt, __builtin_shufflevector(high, highBelow, 2, 3, 6, 7));
+      }
+    }
+  for (int64_t j = 0; j < rows; ++j)
+    for (int64_t k = j < fullRows ? fullColumns : 0; k < columns; ++k)
+      to[k * ldt + j] = from[j * ldf + k];
+}
+
+/// c[r][j] = Σ_k a[r][k]·w[j][k]: the product with the transpose of `w`, with the same bits. Transposes `w` part by part,
+/// each time; for many tiles with one `w` it is cheaper to `transpose` it once.
+template <class T>
+HECTOR_SHARED void multiplyTransposed(const T *a, int64_t lda, const T *w, int64_t ldw, T *c, int64_t ldc,
+                                      int64_t rows, int64_t inner, int64_t outer) {
+  constexpr int64_t kSteps = 128;
+  alignas(64) T panel[kSteps * kPanel<T>];  // 16 KiB with the widest vectors: stays in the first cache
+  for (int64_t j = 0; j < outer; j += kPanel<T>) {
+    const int64_t columns = outer - j < kPanel<T> ? outer - j : kPanel<T>;
+    for (int64_t k = 0; k < inner; k += kSteps) {
+      const int64_t steps = inner - k < kSteps ? inner - k : kSteps;
+      transpose(w + j * ldw + k, ldw, panel, kPanel<T>, columns, steps);
+      multiplyPanels<T>({a + k, lda, 1, panel, kPanel<T>, c + j, ldc, rows, steps, 0, /*isAdded=*/k > 0}, columns);
+    }
+  }
+}
+
+/// Whether n numbers are all 0. -0 is; NaN is not.
+template <class T> bool isZero(const T *row, int64_t n) {
+  if (n > 0 && row[0] != T(0))  // as a rule
+    return false;
+  int isOther = 0;
+  for (int64_t k = 0; k < n; ++k)
+    isOther |= row[k] != T(0);
+  return isOther == 0;
+}
+
+}  // namespace hector::cpu
