@@ -1,7 +1,6 @@
 #include "driver/Cpu.h"
 
 #include "compiler/Conversion/FlowToKern/FlowToKern.h"
-#include "compiler/Import/Import.h"
 #include "compiler/Target/Cpp/Emitter.h"
 #include "kernels/Headers.h"
 #include "runtime/jit/Compiler.h"
@@ -64,16 +63,12 @@ Result<std::vector<NamedTensor>> runOnCpu(const Program &program, const Graph &g
   auto executor = exec::Executor::create(plan, std::move(*kernels), graph, options.exec);
   if (!executor)
     return std::move(executor).status();
-  auto given = bindGradients(program, graph, tensors);
-  if (!given)
-    return std::move(given).status();
-  for (const exec::Port &input : plan->inputs) {
-    auto found = given->find(input.name);
-    if (found == given->end())
-      return Status::invalid("there is no tensor for input `" + input.name + "`");
-    if (Status status = executor->setInput(input.name, found->second); !status.isOk())
+  auto arguments = bindArguments(program, graph, tensors);
+  if (!arguments)
+    return std::move(arguments).status();
+  for (const NamedTensor &argument : *arguments)
+    if (Status status = executor->setInput(argument.name, argument.tensor); !status.isOk())
       return status;
-  }
   if (options.seed)
     executor->setTraining(*options.seed, options.step);
   if (Status status = executor->runAll(); !status.isOk())

@@ -1,7 +1,7 @@
 #include "driver/Initial.h"
 
 #include "runtime/base/Parallel.h"
-#include "runtime/base/Philox.h"
+#include "kernels/common/philox.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -50,7 +50,7 @@ std::string keyOf(const CodeRequest &request, const HostCompiler &compiler) {
         std::string_view(compiler.version), std::string_view(request.main.name), std::string_view(request.main.text)})
     hash.add(text);
   hash.add(std::to_string(request.headers.size()));
-  for (const SourceFile &header : request.headers) {
+  for (const CodeFile &header : request.headers) {
     hash.add(header.name);
     hash.add(header.text);
   }
@@ -70,7 +70,7 @@ std::string shortPath(const std::string &path) {
 }
 
 Status checkNames(const CodeRequest &request) {
-  auto check = [&](const SourceFile &file) {
+  auto check = [&](const CodeFile &file) {
     const fs::path name(file.name);
     const bool isPlain = std::all_of(name.begin(), name.end(),
                                      [](const fs::path &part) { return !part.empty() && part != ".." && part != "."; });
@@ -78,14 +78,14 @@ Status checkNames(const CodeRequest &request) {
   };
   if (!check(request.main))
     return Status::invalid("cannot compile a file called " + inTicks(request.main.name) + "; expected a relative path");
-  for (const SourceFile &header : request.headers)
+  for (const CodeFile &header : request.headers)
     if (!check(header))
       return Status::invalid("cannot include a file called " + inTicks(header.name) + "; expected a relative path");
   return Status::ok();
 }
 
 Status writeSources(const CodeRequest &request, const std::string &folder) {
-  auto write = [&](const SourceFile &source) {
+  auto write = [&](const CodeFile &source) {
     const fs::path path = fs::path(folder) / source.name;
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
@@ -95,7 +95,7 @@ Status writeSources(const CodeRequest &request, const std::string &folder) {
     return file ? Status::ok() : Status::failed(path.string() + ": cannot be written; is the disk full?");
   };
   Status status = write(request.main);
-  for (const SourceFile &header : request.headers)
+  for (const CodeFile &header : request.headers)
     if (status.isOk())
       status = write(header);
   return status;

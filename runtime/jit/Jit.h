@@ -16,14 +16,14 @@
 
 namespace hector {
 
-struct SourceFile {
+struct CodeFile {
   std::string name;  // relative: "rgat.cpp", "hector/gemm.hpp"
   std::string text;
 };
 
 struct CodeRequest {
-  SourceFile main;
-  std::vector<SourceFile> headers;  // found by `#include "NAME"`
+  CodeFile main;
+  std::vector<CodeFile> headers;  // found by `#include "NAME"`
   std::vector<std::string> flags;   // see `baseFlags`
   std::string what;                 // for messages: "rgat"
 };

@@ -5,6 +5,7 @@
 #include "compiler/Analysis/Cost.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "driver/Case.h"
+#include "driver/Cpu.h"
 #include "driver/Program.h"
 #include "runtime/base/Memory.h"
 #include "runtime/storage/File.h"
@@ -88,13 +89,24 @@ static Status compileModel(const CompileOptions &options) {
   };
   if (Status status = program->runPasses(passes, output); !status.isOk())
     return status;
-  if (options.emit == "groups")
+  const bool isLowered = options.emit == "kern" || options.emit == "cpp";
+  if (options.emit == "groups" || isLowered)
     if (Status status = program->formGroups(output); !status.isOk())
       return status;
   std::string text;
   if (options.emit == "summary") {
     text = formatSummary(program->function(), *binding,
                          {options.model.path, passes, dtype, plans, program->groupOptions(output), options.perOp});
+  } else if (options.emit == "kern") {
+    auto kern = kernText(*program);
+    if (!kern)
+      return kern.status();
+    text = std::move(*kern);
+  } else if (options.emit == "cpp") {
+    auto plan = makePlan(*program);
+    if (!plan)
+      return plan.status();
+    text = std::move(plan->source);
   } else {
     llvm::raw_string_ostream out(text);
     program->module().print(out);
