@@ -1,7 +1,7 @@
 #include "driver/Initial.h"
 
+#include "kernels/common/philox.hpp"
 #include "runtime/base/Parallel.h"
-#include "runtime/base/Philox.h"
 
 #include <algorithm>
 #include <cmath>
