@@ -39,20 +39,19 @@ static Status requireGradientMemory(const std::string &name, flow::RowsType type
   return Status::failed("out of memory: the gradient `" + name + "` has shape " + formatShape(tensorShape(type, rows)));
 }
 
-/// The tensor `name` as a table of `type`, or zeros where there is none.
-static Result<Table> makeArgument(const std::string &name, flow::RowsType type, int64_t rows, const Tensor *tensor) {
+/// The tensor `name` for a table of `type`, or zeros where there is none.
+static Result<Tensor> makeArgument(const std::string &name, flow::RowsType type, int64_t rows, const Tensor *tensor) {
   std::vector<int64_t> shape = tensorShape(type, rows);
   if (tensor) {
     if (tensor->shape != shape)
       return Status::invalid("tensor `" + name + "` has shape " + formatShape(tensor->shape) + ", but the " +
                              (isGradient(name) ? "result" : "input") + " it belongs to has " + formatShape(shape));
-    return toTable(*tensor, isShared(type));
+    return *tensor;
   }
   if (Status status = requireGradientMemory(name, type, rows); !status.isOk())
     return status;
-  Table table = {rows, {type.getShape().begin(), type.getShape().end()}, {}};
-  table.values.assign(rows * type.getRowSize(), 0.0);
-  return table;
+  const std::vector<double> zeros(rows * type.getRowSize(), 0.0);
+  return Tensor::fromDoubles(std::move(shape), zeros, DType::F32);
 }
 
 /// Says that no result has a gradient to start from; `wanted` is that of the first.
@@ -68,9 +67,9 @@ static Status missingGradient(const std::string &wanted, const Tensors &tensors)
                                           : "; there are " + listNames({names.begin(), names.end()})));
 }
 
-Result<std::vector<Table>> makeArguments(const Program &program, const Graph &graph, const Tensors &tensors) {
+Result<std::vector<NamedTensor>> bindArguments(const Program &program, const Graph &graph, const Tensors &tensors) {
   mlir::func::FuncOp function = program.function();
-  std::vector<Table> arguments;
+  std::vector<NamedTensor> arguments;
   std::string firstGradient;
   bool isAnyGiven = false;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
@@ -88,10 +87,20 @@ Result<std::vector<Table>> makeArguments(const Program &program, const Graph &gr
     auto argument = makeArgument(name, type, numRows(graph, type.getDomain()), tensor);
     if (!argument)
       return std::move(argument).status();
-    arguments.push_back(std::move(*argument));
+    arguments.push_back({std::move(name), std::move(*argument)});
   }
   if (!firstGradient.empty() && !isAnyGiven)
     return missingGradient(firstGradient, tensors);
+  return arguments;
+}
+
+Result<std::vector<Table>> makeArguments(const Program &program, const Graph &graph, const Tensors &tensors) {
+  auto bound = bindArguments(program, graph, tensors);
+  if (!bound)
+    return std::move(bound).status();
+  std::vector<Table> arguments;
+  for (auto [type, argument] : llvm::zip_equal(program.function().getArgumentTypes(), *bound))
+    arguments.push_back(toTable(argument.tensor, isShared(mlir::cast<flow::RowsType>(type))));
   return arguments;
 }
 

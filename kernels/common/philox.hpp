@@ -46,18 +46,21 @@ public:
 
   /// Whether a number is dropped; over all numbers, the part `rate` of them is, to within 2^-32.
   HECTOR_ANYWHERE constexpr bool drops(uint64_t row, uint64_t element) const {
-    return philox(counterOf(row, element), key).words[element % 4] < threshold;
+    return drops(draw(row, element / 4).words[element % 4]);
   }
+
+  /// The words that decide over the elements 4·four to 4·four + 3 of a row, for loops over many.
+  HECTOR_ANYWHERE constexpr PhiloxCounter draw(uint64_t row, uint64_t four) const {
+    return philox({{static_cast<uint32_t>(row), static_cast<uint32_t>(row >> 32), static_cast<uint32_t>(four), stream}},
+                  key);
+  }
+  HECTOR_ANYWHERE constexpr bool drops(uint32_t word) const { return word < threshold; }
 
 private:
   HECTOR_ANYWHERE static constexpr PhiloxKey stepKey(uint64_t seed, uint64_t step) {
     const PhiloxCounter drawn = philox({{static_cast<uint32_t>(step), static_cast<uint32_t>(step >> 32), 0, 0}},
                                        PhiloxKey{{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)}});
     return {{drawn.words[0], drawn.words[1]}};
-  }
-
-  HECTOR_ANYWHERE constexpr PhiloxCounter counterOf(uint64_t row, uint64_t element) const {
-    return {{static_cast<uint32_t>(row), static_cast<uint32_t>(row >> 32), static_cast<uint32_t>(element / 4), stream}};
   }
 
   PhiloxKey key;

@@ -9,6 +9,7 @@
 /// instructions each; a constant size would save none of those in the loop.
 #pragma once
 
+#include "kernels/cpu/attributes.hpp"
 #include "kernels/cpu/vectors.hpp"
 
 #include <cstdint>
@@ -35,13 +36,14 @@ template <class T> struct PanelProduct {
   bool isAdded;
 };
 
-/// Computes the rows `first` to `first` + kRows - 1 of a panel of kVectors vectors, of which the last may be a part.
-template <class T, int kRows, int kVectors>
+/// Computes the rows `first` to `first` + kRows - 1 of a panel of kVectors vectors of kBytes. The last may be a part.
+template <class T, int kRows, int kVectors, int kBytes>
 HECTOR_SHARED void multiplyBlock(const PanelProduct<T> &product, int64_t first) {
-  using V = Vector<T>;
-  const Part<T> last(product.columns - (kVectors - 1) * kLanes<T>);
+  using V = Vector<T, kBytes>;
+  constexpr int64_t kLanes = cpu::kLanes<T, kBytes>;
+  const Part<T, kBytes> last(product.columns - (kVectors - 1) * kLanes);
   auto load = [&](const T *row, int v) __attribute__((always_inline)) {
-    return v == kVectors - 1 ? last.load(row + v * kLanes<T>) : loadVector<V>(row + v * kLanes<T>);
+    return v == kVectors - 1 ? last.load(row + v * kLanes) : loadVector<V>(row + v * kLanes);
   };
   const int64_t rowStride = product.rowStride, stepStride = product.stepStride, ldb = product.ldb, ldc = product.ldc;
   const T *a = product.a + first * rowStride, *b = product.b;
@@ -72,29 +74,39 @@ HECTOR_SHARED void multiplyBlock(const PanelProduct<T> &product, int64_t first) 
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors - 1; ++v)
-      storeVector(c + r * ldc + v * kLanes<T>, sums[r][v]);
-    last.store(c + r * ldc + (kVectors - 1) * kLanes<T>, sums[r][kVectors - 1]);
+      storeVector(c + r * ldc + v * kLanes, sums[r][v]);
+    last.store(c + r * ldc + (kVectors - 1) * kLanes, sums[r][kVectors - 1]);
   }
 }
 
 /// Computes the rows from `first` on: in blocks of kRows, and what is left in blocks of half as many.
-template <class T, int kRows, int kVectors> void multiplyRows(const PanelProduct<T> &product, int64_t first) {
+template <class T, int kRows, int kVectors, int kBytes>
+void multiplyRows(const PanelProduct<T> &product, int64_t first = 0) {
   for (; first + kRows <= product.rows; first += kRows)
-    multiplyBlock<T, kRows, kVectors>(product, first);
+    multiplyBlock<T, kRows, kVectors, kBytes>(product, first);
   if constexpr (kRows > 1)
-    multiplyRows<T, kRows / 2, kVectors>(product, first);
+    multiplyRows<T, kRows / 2, kVectors, kBytes>(product, first);
 }
 
-/// Computes the panel of `product` and all panels to the right of it, up to column `outer`.
+/// Computes the panel of `product` and all panels to the right of it, up to column `outer`. The last few columns go by
+/// half a vector, of which processors compute two at a time.
 template <class T> HECTOR_SHARED void multiplyPanels(PanelProduct<T> product, int64_t outer) {
-  for (int64_t left = outer; left > 0; left -= kPanel<T>) {
-    product.columns = left < kPanel<T> ? left : kPanel<T>;
-    if (product.columns > kLanes<T>)
-      multiplyRows<T, kBlockRows, kBlockVectors>(product, 0);
-    else
-      multiplyRows<T, kBlockRows, 1>(product, 0);
-    product.b += kPanel<T>;
-    product.c += kPanel<T>;
+  constexpr int kHalfBytes = kVectorBytes / 2;
+  constexpr int64_t kHalf = kVectorBytes > 16 ? kLanes<T, kHalfBytes> : 0;
+  while (outer > 0) {
+    if (outer > kLanes<T> + kHalf) {
+      product.columns = outer < kPanel<T> ? outer : kPanel<T>;
+      multiplyRows<T, kBlockRows, kBlockVectors, kVectorBytes>(product);
+    } else if (outer > kHalf) {
+      product.columns = outer < kLanes<T> ? outer : kLanes<T>;
+      multiplyRows<T, kBlockRows, 1, kVectorBytes>(product);
+    } else if constexpr (kHalf > 0) {
+      product.columns = outer;
+      multiplyRows<T, kBlockRows, 1, kHalfBytes>(product);
+    }
+    product.b += product.columns;
+    product.c += product.columns;
+    outer -= product.columns;
   }
 }
 
@@ -143,16 +155,16 @@ HECTOR_SHARED void transpose(const T *from, int64_t ldf, T *to, int64_t ldt, int
       to[k * ldt + j] = from[j * ldf + k];
 }
 
-/// c[r][j] = Σ_k a[r][k]·w[j][k]: the product with the transpose of `w`, with the same bits. Transposes `w` part by part,
-/// each time; for many tiles with one `w` it is cheaper to `transpose` it once.
+/// c[r][j] = Σ_k a[r][k]·w[j][k]: the product with the transpose of `w`, with the same bits. Transposes `w` part by
+/// part, each time; for many tiles with one `w` it is cheaper to `transpose` it once.
 template <class T>
-HECTOR_SHARED void multiplyTransposed(const T *a, int64_t lda, const T *w, int64_t ldw, T *c, int64_t ldc,
-                                      int64_t rows, int64_t inner, int64_t outer) {
+HECTOR_SHARED void multiplyTransposed(const T *a, int64_t lda, const T *w, int64_t ldw, T *c, int64_t ldc, int64_t rows,
+                                      int64_t inner, int64_t outer) {
   constexpr int64_t kSteps = 128;
   alignas(64) T panel[kSteps * kPanel<T>];  // 16 KiB with the widest vectors: stays in the first cache
   for (int64_t j = 0; j < outer; j += kPanel<T>) {
     const int64_t columns = outer - j < kPanel<T> ? outer - j : kPanel<T>;
-    for (int64_t k = 0; k < inner; k += kSteps) {
+    for (int64_t k = 0; k == 0 || k < inner; k += kSteps) {
       const int64_t steps = inner - k < kSteps ? inner - k : kSteps;
       transpose(w + j * ldw + k, ldw, panel, kPanel<T>, columns, steps);
       multiplyPanels<T>({a + k, lda, 1, panel, kPanel<T>, c + j, ldc, rows, steps, 0, /*isAdded=*/k > 0}, columns);

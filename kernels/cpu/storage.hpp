@@ -2,6 +2,9 @@
 /// vectorise.
 #pragma once
 
+#include "kernels/cpu/attributes.hpp"
+#include "kernels/cpu/choose.hpp"
+
 #include <cstdint>
 
 namespace hector::cpu {
@@ -16,29 +19,29 @@ struct f16 {
   uint16_t bits;
 };
 
-inline float toFloat(bf16 number) {
+HECTOR_INLINE float toFloat(bf16 number) {
   return __builtin_bit_cast(float, uint32_t{number.bits} << 16);
 }
 
-inline float toFloat(f16 number) {
+HECTOR_INLINE float toFloat(f16 number) {
   const uint32_t sign = (number.bits & 0x8000u) << 16, rest = (number.bits & 0x7fffu) << 13;
   // The exponent is 112 too small. A product corrects it, and makes subnormal numbers normal.
   const uint32_t scaled = __builtin_bit_cast(uint32_t, __builtin_bit_cast(float, rest) * 0x1p112f);
-  const uint32_t magnitude = rest >= 0x0f800000u ? rest | 0x7f800000u : scaled;  // inf and NaN stay what they are
-  return __builtin_bit_cast(float, sign | magnitude);
+  const uint32_t special = rest >= 0x0f800000u ? 0x7f800000u : 0u;  // inf and NaN stay what they are
+  return __builtin_bit_cast(float, sign | scaled | special);
 }
 
 /// The nearest number that the type has; of two that are equally near, the even one. NaN stays NaN.
 template <class Storage> Storage fromFloat(float value);
 
-template <> inline bf16 fromFloat<bf16>(float value) {
+template <> HECTOR_INLINE bf16 fromFloat<bf16>(float value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);
   const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   const uint32_t quiet = (bits >> 16) | 0x40u;
   return {static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded)};
 }
 
-template <> inline f16 fromFloat<f16>(float value) {
+template <> HECTOR_INLINE f16 fromFloat<f16>(float value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);
   const uint32_t sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
   // 112 less in the exponent; a carry out of the fraction lands in the exponent, up to infinity.
@@ -48,66 +51,66 @@ template <> inline f16 fromFloat<f16>(float value) {
   const uint32_t subnormal = __builtin_bit_cast(uint32_t, sum) - 0x3f000000u;
   const uint32_t quiet = 0x7e00u | ((magnitude >> 13) & 0x3ffu);
   const uint32_t large = magnitude > 0x7f800000u ? quiet : 0x7c00u;
-  const uint32_t finite = magnitude < 0x38800000u ? subnormal : normal;
-  return {static_cast<uint16_t>(sign | (magnitude >= 0x47800000u ? large : finite))};
+  const uint32_t finite = choose(magnitude < 0x38800000u, subnormal, normal);
+  return {static_cast<uint16_t>(sign | choose(magnitude >= 0x47800000u, large, finite))};
 }
 
 /// The same from a double, with one rounding: the float in between is rounded to odd, so that it is never halfway
 /// between two shorter numbers unless the double is.
-template <class Storage> Storage fromDouble(double value) {
+template <class Storage> HECTOR_INLINE Storage fromDouble(double value) {
   const float nearest = static_cast<float>(value);
   const uint32_t bits = __builtin_bit_cast(uint32_t, nearest);
   const double error = value - static_cast<double>(nearest);  // exact; NaN if the float is inf or NaN
   const bool isAway = (error < 0.0) == (value > 0.0);         // the float is further from 0 than the double
-  const uint32_t truncated = bits - (isAway ? 1u : 0u);
-  const bool isInexact = error > 0.0 || error < 0.0;
-  return fromFloat<Storage>(__builtin_bit_cast(float, isInexact ? truncated | 1u : bits));
+  const bool isInexact = error != 0.0 && error == error;
+  const uint32_t odd = (bits - uint32_t{isAway}) | 1u;
+  return fromFloat<Storage>(__builtin_bit_cast(float, choose(isInexact, odd, bits)));
 }
 
-inline float load(const float *from) {
+HECTOR_INLINE float load(const float *from) {
   return *from;
 }
-inline double load(const double *from) {
+HECTOR_INLINE double load(const double *from) {
   return *from;
 }
-inline float load(const bf16 *from) {
+HECTOR_INLINE float load(const bf16 *from) {
   return toFloat(*from);
 }
-inline float load(const f16 *from) {
+HECTOR_INLINE float load(const f16 *from) {
   return toFloat(*from);
 }
-inline bool load(const uint8_t *from) {
+HECTOR_INLINE bool load(const uint8_t *from) {
   return *from != 0;
 }
-inline int64_t load(const int64_t *from) {
+HECTOR_INLINE int64_t load(const int64_t *from) {
   return *from;
 }
 
-inline void store(float *to, float value) {
+HECTOR_INLINE void store(float *to, float value) {
   *to = value;
 }
-inline void store(float *to, double value) {
+HECTOR_INLINE void store(float *to, double value) {
   *to = static_cast<float>(value);
 }
-inline void store(double *to, double value) {
+HECTOR_INLINE void store(double *to, double value) {
   *to = value;
 }
-inline void store(bf16 *to, float value) {
+HECTOR_INLINE void store(bf16 *to, float value) {
   *to = fromFloat<bf16>(value);
 }
-inline void store(bf16 *to, double value) {
+HECTOR_INLINE void store(bf16 *to, double value) {
   *to = fromDouble<bf16>(value);
 }
-inline void store(f16 *to, float value) {
+HECTOR_INLINE void store(f16 *to, float value) {
   *to = fromFloat<f16>(value);
 }
-inline void store(f16 *to, double value) {
+HECTOR_INLINE void store(f16 *to, double value) {
   *to = fromDouble<f16>(value);
 }
-inline void store(uint8_t *to, bool value) {
+HECTOR_INLINE void store(uint8_t *to, bool value) {
   *to = value ? 1 : 0;
 }
-inline void store(int64_t *to, int64_t value) {
+HECTOR_INLINE void store(int64_t *to, int64_t value) {
   *to = value;
 }
 

@@ -1,14 +1,9 @@
 /// Vectors as wide as the processor's registers, by the vector extensions of g++ and clang.
 #pragma once
 
-#include <cstdint>
+#include "kernels/cpu/attributes.hpp"
 
-/// A function that is compiled once per file, however many calls with constants there are.
-#ifdef __clang__
-#define HECTOR_SHARED [[gnu::noinline]]
-#else
-#define HECTOR_SHARED [[gnu::noinline, gnu::noclone]]
-#endif
+#include <cstdint>
 
 namespace hector::cpu {
 
@@ -26,108 +21,131 @@ template <class T, int kBytes> struct VectorOf {
   typedef T Type __attribute__((vector_size(kBytes)));
 };
 template <class T, int kBytes = kVectorBytes> using Vector = typename VectorOf<T, kBytes>::Type;
-template <class T> inline constexpr int64_t kLanes = kVectorBytes / sizeof(T);
+/// How many numbers a vector holds.
+template <class T, int kBytes = kVectorBytes> inline constexpr int64_t kLanes = kBytes / sizeof(T);
 
 /// Loads from any address.
-template <class V, class T> [[gnu::always_inline]] inline V loadVector(const T *from) {
+template <class V, class T> HECTOR_INLINE V loadVector(const T *from) {
   V vector;
   __builtin_memcpy(&vector, from, sizeof(V));
   return vector;
 }
 
-template <class V, class T> [[gnu::always_inline]] inline void storeVector(T *to, V vector) {
+template <class V, class T> HECTOR_INLINE void storeVector(T *to, V vector) {
   __builtin_memcpy(to, &vector, sizeof(V));
+}
+
+// Which numbers of a vector a load or store touches: a bit each, a lane each, or simply how many.
+#if defined(__AVX512F__) && __has_builtin(__builtin_ia32_loadups512_mask)
+struct MaskBits {
+  uint16_t bits;
+};
+
+HECTOR_INLINE Vector<float, 64> loadPart(const float *from, Vector<float, 64> zero, MaskBits mask) {
+  return __builtin_ia32_loadups512_mask(from, zero, mask.bits);
+}
+HECTOR_INLINE Vector<double, 64> loadPart(const double *from, Vector<double, 64> zero, MaskBits mask) {
+  return __builtin_ia32_loadupd512_mask(from, zero, static_cast<uint8_t>(mask.bits));
+}
+HECTOR_INLINE void storePart(float *to, Vector<float, 64> vector, MaskBits mask) {
+  __builtin_ia32_storeups512_mask(to, vector, mask.bits);
+}
+HECTOR_INLINE void storePart(double *to, Vector<double, 64> vector, MaskBits mask) {
+  __builtin_ia32_storeupd512_mask(to, vector, static_cast<uint8_t>(mask.bits));
+}
+#endif
+
+#if defined(__AVX__) && __has_builtin(__builtin_ia32_maskloadps256)
+template <class T, int kBytes> struct MaskLanes;
+template <int kBytes> struct MaskLanes<float, kBytes> {
+  Vector<int, kBytes> lanes;  // all bits of a lane, or none
+};
+template <int kBytes> struct MaskLanes<double, kBytes> {
+  Vector<long long, kBytes> lanes;
+};
+
+HECTOR_INLINE Vector<float, 32> loadPart(const float *from, Vector<float, 32>, MaskLanes<float, 32> mask) {
+  return __builtin_ia32_maskloadps256(reinterpret_cast<const Vector<float, 32> *>(from), mask.lanes);
+}
+HECTOR_INLINE Vector<double, 32> loadPart(const double *from, Vector<double, 32>, MaskLanes<double, 32> mask) {
+  return __builtin_ia32_maskloadpd256(reinterpret_cast<const Vector<double, 32> *>(from), mask.lanes);
+}
+HECTOR_INLINE Vector<float, 16> loadPart(const float *from, Vector<float, 16>, MaskLanes<float, 16> mask) {
+  return __builtin_ia32_maskloadps(reinterpret_cast<const Vector<float, 16> *>(from), mask.lanes);
+}
+HECTOR_INLINE Vector<double, 16> loadPart(const double *from, Vector<double, 16>, MaskLanes<double, 16> mask) {
+  return __builtin_ia32_maskloadpd(reinterpret_cast<const Vector<double, 16> *>(from), mask.lanes);
+}
+HECTOR_INLINE void storePart(float *to, Vector<float, 32> vector, MaskLanes<float, 32> mask) {
+  __builtin_ia32_maskstoreps256(reinterpret_cast<Vector<float, 32> *>(to), mask.lanes, vector);
+}
+HECTOR_INLINE void storePart(double *to, Vector<double, 32> vector, MaskLanes<double, 32> mask) {
+  __builtin_ia32_maskstorepd256(reinterpret_cast<Vector<double, 32> *>(to), mask.lanes, vector);
+}
+HECTOR_INLINE void storePart(float *to, Vector<float, 16> vector, MaskLanes<float, 16> mask) {
+  __builtin_ia32_maskstoreps(reinterpret_cast<Vector<float, 16> *>(to), mask.lanes, vector);
+}
+HECTOR_INLINE void storePart(double *to, Vector<double, 16> vector, MaskLanes<double, 16> mask) {
+  __builtin_ia32_maskstorepd(reinterpret_cast<Vector<double, 16> *>(to), mask.lanes, vector);
+}
+#endif
+
+struct MaskCount {
+  int64_t count;
+};
+
+template <class T, class V> HECTOR_INLINE V loadPart(const T *from, V vector, MaskCount mask) {
+  for (int64_t i = 0; i < kLanes<T, sizeof(V)>; ++i)
+    if (i < mask.count)
+      vector[i] = from[i];
+  return vector;
+}
+template <class T, class V> HECTOR_INLINE void storePart(T *to, V vector, MaskCount mask) {
+  for (int64_t i = 0; i < kLanes<T, sizeof(V)>; ++i)
+    if (i < mask.count)
+      to[i] = vector[i];
+}
+
+/// The mask of the first `count` numbers.
+template <class T, int kBytes> HECTOR_INLINE auto makeMask(int64_t count) {
+#if defined(__AVX512F__) && __has_builtin(__builtin_ia32_loadups512_mask)
+  if constexpr (kBytes == 64)
+    return MaskBits{static_cast<uint16_t>((1u << count) - 1)};
+  else
+#endif
+#if defined(__AVX__) && __has_builtin(__builtin_ia32_maskloadps256)
+      if constexpr (kBytes <= 32) {
+    MaskLanes<T, kBytes> mask;
+    for (int64_t i = 0; i < kLanes<T, kBytes>; ++i)
+      mask.lanes[i] = i < count ? -1 : 0;
+    return mask;
+  } else
+#endif
+    return MaskCount{count};
 }
 
 /// The first `count` numbers of a vector in memory, 1 to all of them. What lies behind them is not touched, and is 0 in
 /// the register.
-template <class T> class Part {
+template <class T, int kBytes> class Part {
 public:
-  [[gnu::always_inline]] explicit Part(int64_t count);
-  [[gnu::always_inline]] Vector<T> load(const T *from) const;
-  [[gnu::always_inline]] void store(T *to, Vector<T> vector) const;
+  explicit Part(int64_t count) : isWhole(count == kLanes<T, kBytes>), mask(makeMask<T, kBytes>(count)) {}
+
+  HECTOR_INLINE Vector<T, kBytes> load(const T *from) const { return loadPart(from, Vector<T, kBytes>{}, mask); }
+  /// A whole vector is stored without the mask, which some processors are slow with.
+  HECTOR_INLINE void store(T *to, Vector<T, kBytes> vector) const {
+    if (isWhole)
+      storeVector(to, vector);
+    else
+      storePart(to, vector, mask);
+  }
 
 private:
-#if defined(__AVX512F__) && __has_builtin(__builtin_ia32_loadups512_mask)
-  uint16_t mask;
-#elif defined(__AVX__) && !defined(__AVX512F__) && __has_builtin(__builtin_ia32_maskloadps256)
-  Vector<int32_t> mask;
-#else
-  int64_t count;
-#endif
+  bool isWhole;
+  decltype(makeMask<T, kBytes>(1)) mask;
 };
 
-#if defined(__AVX512F__) && __has_builtin(__builtin_ia32_loadups512_mask)
-
-template <class T> inline Part<T>::Part(int64_t count) : mask(static_cast<uint16_t>((1u << count) - 1)) {}
-
-template <> inline Vector<float> Part<float>::load(const float *from) const {
-  return __builtin_ia32_loadups512_mask(from, Vector<float>{}, mask);
-}
-template <> inline Vector<double> Part<double>::load(const double *from) const {
-  return __builtin_ia32_loadupd512_mask(from, Vector<double>{}, static_cast<uint8_t>(mask));
-}
-template <> inline void Part<float>::store(float *to, Vector<float> vector) const {
-  __builtin_ia32_storeups512_mask(to, vector, mask);
-}
-template <> inline void Part<double>::store(double *to, Vector<double> vector) const {
-  __builtin_ia32_storeupd512_mask(to, vector, static_cast<uint8_t>(mask));
-}
-
-#elif defined(__AVX__) && !defined(__AVX512F__) && __has_builtin(__builtin_ia32_maskloadps256)
-
-template <> inline Part<float>::Part(int64_t count) {
-  for (int i = 0; i < 8; ++i)
-    mask[i] = i < count ? -1 : 0;
-}
-template <> inline Part<double>::Part(int64_t count) {
-  for (int i = 0; i < 8; ++i)
-    mask[i] = i / 2 < count ? -1 : 0;
-}
-
-template <> inline Vector<float> Part<float>::load(const float *from) const {
-  return __builtin_ia32_maskloadps256(reinterpret_cast<const Vector<float> *>(from), mask);
-}
-template <> inline Vector<double> Part<double>::load(const double *from) const {
-  return __builtin_ia32_maskloadpd256(reinterpret_cast<const Vector<double> *>(from),
-                                      reinterpret_cast<Vector<long long>>(mask));
-}
-// A whole vector is stored without the mask, which some processors are slow with.
-template <> inline void Part<float>::store(float *to, Vector<float> vector) const {
-  if (mask[7])
-    storeVector(to, vector);
-  else
-    __builtin_ia32_maskstoreps256(reinterpret_cast<Vector<float> *>(to), mask, vector);
-}
-template <> inline void Part<double>::store(double *to, Vector<double> vector) const {
-  if (mask[7])
-    storeVector(to, vector);
-  else
-    __builtin_ia32_maskstorepd256(reinterpret_cast<Vector<double> *>(to), reinterpret_cast<Vector<long long>>(mask),
-                                  vector);
-}
-
-#else
-
-template <class T> inline Part<T>::Part(int64_t count) : count(count) {}
-
-template <class T> inline Vector<T> Part<T>::load(const T *from) const {
-  Vector<T> vector = {};
-  for (int64_t i = 0; i < kLanes<T>; ++i)
-    if (i < count)
-      vector[i] = from[i];
-  return vector;
-}
-template <class T> inline void Part<T>::store(T *to, Vector<T> vector) const {
-  for (int64_t i = 0; i < kLanes<T>; ++i)
-    if (i < count)
-      to[i] = vector[i];
-}
-
-#endif
-
 /// Keeps a value in a register: g++ would read it from memory at each use.
-template <class V> [[gnu::always_inline]] inline void keepInRegister(V &vector) {
+template <class V> HECTOR_INLINE void keepInRegister(V &vector) {
 #if defined(__AVX512F__)
   asm("" : "+v"(vector));
 #elif defined(__x86_64__)

@@ -10,7 +10,7 @@ namespace {
 constexpr std::array<const char *, 2> kSides = {"src", "dst"};
 constexpr std::array<const char *, 4> kOrders = {"file", "type", "dst", "src"};  // as `EdgeOrder` lists them
 constexpr std::array<const char *, 7> kColumns = {"src",      "dst",       "type",     "src_pair",
-                                                  "dst_pair", "src_place", "dst_place"};  // as `EdgeColumn` does
+                                                  "dst_pair", "src_place", "dst_place"};      // as `EdgeColumn` does
 constexpr std::array<const char *, 4> kTypedRows = {"edge", "src_pair", "dst_pair", "node"};  // as `TileRows` does
 
 template <class E, size_t N> std::string nameIn(const std::array<const char *, N> &names, E value) {

@@ -267,7 +267,9 @@ TEST(EdgeOrdersByHandTest, AnyNumberOfThreadsGivesTheSame) {
     return std::vector<Ids>{values(graph.edgePermutation(EdgeOrder::File, EdgeOrder::Source)),
                             values(graph.edgePermutation(EdgeOrder::Source, EdgeOrder::Destination)),
                             values(graph.edgeColumn(EdgeColumn::SrcPairByNode, EdgeOrder::Destination)),
-                            values(pairs.edgePtr), values(pairs.places), values(graph.dstPairFirsts()),
+                            values(pairs.edgePtr),
+                            values(pairs.places),
+                            values(graph.dstPairFirsts()),
                             values(graph.edgeRows(EdgeOrder::Type, EdgeOrder::Type))};
   };
   const std::vector<Ids> one = forms(1);

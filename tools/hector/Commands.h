@@ -31,6 +31,9 @@ struct RunOptions {
   uint64_t seed = 0;                             // of what it drops
   uint64_t step = 0;
   std::string passes = "default";
+  int threads = 0;          // 0: one per processor
+  std::string memoryLimit;  // bytes, such as 8G; empty: what the machine has
+  bool poison = false;      // memory is filled with NaN wherever nothing should be read
 };
 
 struct CompileOptions {

@@ -1,9 +1,12 @@
 /// `hector run`: one model on one graph.
 
-#include "driver/Run.h"
+#include "driver/Cpu.h"
 
 #include "Commands.h"
+#include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
+#include "runtime/jit/Compiler.h"
+#include "runtime/machine/Machine.h"
 #include "runtime/storage/File.h"
 
 #include <cstdio>
@@ -13,15 +16,44 @@ namespace hector {
 /// The backend and number type that the options ask for, or what is wrong with them.
 static Status chooseBackend(RunOptions &options) {
   std::string &backend = options.backend, &dtype = options.model.dtype;
-  if (backend.empty())
-    backend = "interp";
-  if (backend != "interp")
-    return Status::invalid("this build has no `" + backend + "` backend; run with --backend interp");
+  if (backend == "cuda")
+    return Status::invalid("this build has no `cuda` backend; run with --backend cpu or interp");
+  if (backend.empty()) {
+    backend = "cpu";
+    if (auto compiler = findCompiler(); !compiler) {
+      std::fprintf(stderr, "note: the interpreter runs, which is slow: %s\n", compiler.status().message().c_str());
+      backend = "interp";
+      if (dtype.empty())
+        dtype = "f32";
+    }
+  }
   if (dtype.empty())
-    dtype = "f64";
+    dtype = backend == "interp" ? "f64" : "f32";
   if (dtype == "tf32")
-    return Status::invalid("tf32 is a mode of GPU matrix units; the interpreter has f64, f32, f16 and bf16");
+    return Status::invalid("tf32 is a mode of GPU matrix units; the " +
+                           std::string(backend == "interp" ? "interpreter" : "CPU") + " has f64, f32, f16 and bf16");
   return Status::ok();
+}
+
+/// Runs on the CPU as the options say.
+static Result<std::vector<NamedTensor>> runCompiled(Program &program, const Case &loaded, const RunOptions &options) {
+  if (Status status = program.formGroups(); !status.isOk())
+    return status;
+  CpuOptions cpu;
+  cpu.exec = {.threads = options.threads, .memoryLimit = 0, .poison = options.poison};
+  if (!options.memoryLimit.empty()) {
+    auto bytes = parseBytes(options.memoryLimit);
+    if (!bytes || *bytes == 0)
+      return Status::invalid("--memory-limit takes bytes, such as 512M or 8G; `" + options.memoryLimit +
+                             "` is none of these");
+    cpu.exec.memoryLimit = *bytes;
+  }
+  if (options.train)
+    cpu.seed = options.seed;
+  cpu.step = options.step;
+  auto print = [](const std::string &line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+  cpu.events = {print, print};
+  return runOnCpu(program, loaded.graph, loaded.tensors, cpu);
 }
 
 /// "  out [77, 8] F64".
@@ -76,8 +108,10 @@ static Status runModel(RunOptions options) {
       return added.status();
     ones = std::move(*added);
   }
-  auto results = run(*program, loaded->graph, loaded->tensors,
-                     {.isTraining = options.train, .seed = options.seed, .step = options.step});
+  auto results = options.backend == "cpu"
+                     ? runCompiled(*program, *loaded, options)
+                     : run(*program, loaded->graph, loaded->tensors,
+                           {.isTraining = options.train, .seed = options.seed, .step = options.step});
   if (!results)
     return std::move(results).status().during(options.inputs.files());
 

@@ -1,5 +1,6 @@
 /// The command line: options to the structs of Commands.h.
 
+#include "CacheCommand.h"
 #include "Commands.h"
 #include "DataCommands.h"
 #include "DataMakeInfo.h"
@@ -225,6 +226,13 @@ static int hectorMain(int argc, char **argv) {
       ->capture_default_str()
       ->type_name("LIST")
       ->check(notEmpty());
+  runApp->add_option("--threads", run.threads, "How many threads run at once; results do not depend on it")
+      ->transform(wholeNumber<int>(1, 1024))
+      ->type_name("NUMBER");
+  runApp->add_option("--memory-limit", run.memoryLimit, "What tables and index arrays may take, such as 8G")
+      ->type_name("BYTES")
+      ->check(notEmpty());
+  runApp->add_flag("--poison", run.poison, "Fills memory with NaN wherever nothing should be read, to find mistakes");
   runApp->footer("Examples:\n  hector run models/rgcn.hec --case case.safetensors --out out.safetensors\n"
                  "  hector run models/rgcn.hec --graph aifb.safetensors --size d_in=64 --size d_out=8 --init 0 "
                  "--out out.safetensors");
@@ -238,9 +246,9 @@ static int hectorMain(int argc, char **argv) {
       ->add_option(
           "--emit", compile.emit,
           "The form: flow as the model says it, flow-opt after the passes, groups with the loops that compute it, "
-          "or a summary of what it costs")
+          "kern with their statements, cpp as they are compiled for a CPU, or a summary of what it costs")
       ->required()
-      ->check(oneOf({"flow", "flow-opt", "groups", "summary"}))
+      ->check(oneOf({"flow", "flow-opt", "groups", "kern", "cpp", "summary"}))
       ->type_name("FORM");
   addGradOption(*compileApp, compile.grad, "Derives the gradients of every input");
   compileApp
@@ -271,6 +279,7 @@ static int hectorMain(int argc, char **argv) {
   auto runMakeOrInfo = addDataMakeAndInfo(*dataApp);
 
   auto runMachine = addMachine(app);
+  auto runCache = addCache(app);
 
   CLI::App *doctorApp = app.add_subcommand("doctor", "Says what this machine has and which backends would work");
   doctorApp->footer("Example:\n  hector doctor");
@@ -295,6 +304,8 @@ static int hectorMain(int argc, char **argv) {
   if (auto code = runMakeOrInfo())
     return *code;
   if (auto code = runMachine())
+    return *code;
+  if (auto code = runCache())
     return *code;
   return doctorCommand();
 }

@@ -538,6 +538,7 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
   auto isTileProduct = [](Operation *op) {
     return mlir::isa<flow::LinearOp>(op) || (mlir::isa<flow::WeightGradOp>(op) && flow::collectMap(op) != Map::Self);
   };
+  auto endsLoop = [](Operation *op) { return flow::isTerminal(op) && flow::collectMap(op) != Map::Self; };
   // What products read comes before them, the rest after.
   llvm::SetVector<Operation *> before;
   SmallVector<Operation *> products;
@@ -628,7 +629,7 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
       Operation *source = operand.getDefiningOp();
       return source && before.contains(source);
     });
-    if (flow::isTerminal(&op) && !isTileProduct(&op) && isReady && op.getNumOperands() > 0) {
+    if (endsLoop(&op) && !isTileProduct(&op) && isReady && op.getNumOperands() > 0) {
       places.at(domain).after(builder);
       if (mlir::failed(lowerTerminal(&op)))
         return mlir::failure();
@@ -636,12 +637,12 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
     }
   }
   for (auto [i, value] : llvm::enumerate(yielded))
-    if (Operation *op = value.getDefiningOp(); op && before.contains(op) && !flow::isTerminal(op)) {
+    if (Operation *op = value.getDefiningOp(); op && before.contains(op) && !endsLoop(op)) {
       places.at(domain).after(builder);
       store(rows.at(value), static_cast<unsigned>(i), value.getLoc());
     }
   for (Operation &op : body.without_terminator()) {
-    if (!before.contains(&op) || flow::isTerminal(&op))
+    if (!before.contains(&op) || endsLoop(&op))
       continue;
     Value value = op.getResult(0);
     bool isReadAfter = llvm::any_of(value.getUsers(), [&](Operation *user) {
@@ -701,12 +702,12 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
     if (before.contains(&op) || isTileProduct(&op) || mlir::isa<flow::ConstantOp>(op))
       continue;
     places.at(domain).after(builder);
-    if (mlir::failed(flow::isTerminal(&op) ? lowerTerminal(&op) : lowerRowOp(&op)))
+    if (mlir::failed(endsLoop(&op) ? lowerTerminal(&op) : lowerRowOp(&op)))
       return mlir::failure();
   }
   for (auto [i, value] : llvm::enumerate(yielded)) {
     Operation *op = value.getDefiningOp();
-    if (op && (flow::isTerminal(op) || before.contains(op)))
+    if (op && (endsLoop(op) || before.contains(op)))
       continue;
     Value row = readRow(value, domain, Map::Self);
     places.at(domain).after(builder);

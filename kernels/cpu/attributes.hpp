@@ -1,0 +1,12 @@
+/// How functions are compiled.
+#pragma once
+
+/// Into every loop that calls it, so that the loop vectorises.
+#define HECTOR_INLINE [[gnu::always_inline]] inline
+
+/// Once per file, however many calls with constants there are.
+#ifdef __clang__
+#define HECTOR_SHARED [[gnu::noinline]]
+#else
+#define HECTOR_SHARED [[gnu::noinline, gnu::noclone]]
+#endif
