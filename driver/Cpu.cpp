@@ -1,7 +1,6 @@
 #include "driver/Cpu.h"
 
 #include "compiler/Conversion/FlowToKern/FlowToKern.h"
-#include "compiler/Target/Cpp/Emitter.h"
 #include "kernels/Headers.h"
 #include "runtime/jit/Compiler.h"
 
@@ -17,11 +16,11 @@ static Result<mlir::OwningOpRef<mlir::ModuleOp>> lowered(const Program &program)
   return module;
 }
 
-Result<exec::Plan> makePlan(const Program &program, bool wideIds) {
+Result<exec::Plan> makePlan(const Program &program, const CppOptions &options) {
   auto module = lowered(program);
   if (!module)
     return std::move(module).status();
-  return emitCpp(**module, {.wideIds = wideIds});
+  return emitCpp(**module, options);
 }
 
 Result<std::string> kernText(const Program &program) {
@@ -34,7 +33,8 @@ Result<std::string> kernText(const Program &program) {
   return text;
 }
 
-Result<exec::KernelLookup> loadKernels(const exec::Plan &plan, const JitEvents &events) {
+Result<exec::KernelLookup> loadKernels(const exec::Plan &plan, const JitEvents &events,
+                                       const std::vector<std::string> &flags) {
   CodeRequest request;
   request.main = {plan.name + ".cpp", plan.source};
   for (const EmbeddedFile &header : cpuHeaders())
@@ -43,6 +43,7 @@ Result<exec::KernelLookup> loadKernels(const exec::Plan &plan, const JitEvents &
   // Sums may be vectorised where the text says so; a loop that is written out is never reordered.
   for (const char *flag : {"-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"})
     request.flags.push_back(flag);
+  request.flags.insert(request.flags.end(), flags.begin(), flags.end());
   request.what = plan.name;
   auto library = loadOrCompile(request, events);
   if (!library)
@@ -53,7 +54,7 @@ Result<exec::KernelLookup> loadKernels(const exec::Plan &plan, const JitEvents &
 
 Result<std::vector<NamedTensor>> runOnCpu(const Program &program, const Graph &graph, const Tensors &tensors,
                                           const CpuOptions &options) {
-  auto made = makePlan(program, exec::needsWideIds(graph));
+  auto made = makePlan(program, {.wideIds = exec::needsWideIds(graph)});
   if (!made)
     return std::move(made).status();
   auto plan = std::make_shared<const exec::Plan>(std::move(made).take());

@@ -1,6 +1,7 @@
 /// Runs programs as compiled code on the CPU.
 #pragma once
 
+#include "compiler/Target/Cpp/Emitter.h"
 #include "driver/Run.h"
 #include "runtime/exec/Executor.h"
 #include "runtime/exec/Plan.h"
@@ -14,13 +15,14 @@
 namespace hector {
 
 /// The plan of a program, with its C++ text. The program has had its passes and has groups.
-Result<exec::Plan> makePlan(const Program &program, bool wideIds = false);
+Result<exec::Plan> makePlan(const Program &program, const CppOptions &options = {});
 
 /// The kernels of a program, as text in kern.
 Result<std::string> kernText(const Program &program);
 
-/// Compiles the text of a plan, or finds what was compiled before.
-Result<exec::KernelLookup> loadKernels(const exec::Plan &plan, const JitEvents &events = {});
+/// Compiles the text of a plan, or finds what was compiled before. `flags` come after the usual ones.
+Result<exec::KernelLookup> loadKernels(const exec::Plan &plan, const JitEvents &events = {},
+                                       const std::vector<std::string> &flags = {});
 
 struct CpuOptions {
   exec::ExecOptions exec;

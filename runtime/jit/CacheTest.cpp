@@ -220,10 +220,13 @@ TEST_F(CacheTest, LeftoversOfDeadProcessesAreRemoved) {
   auto living = cache->createBuildFolder();
   ASSERT_TRUE(living);
   age(living->path(), 1000);
+  // Just made, and not locked yet.
+  std::filesystem::create_directory(cached("hector-build-000000"));
   write(cached("notes.txt"), "of someone else");
   age(cached("notes.txt"), 1000);
   cache->trim(kDefaultCacheLimit);
-  EXPECT_EQ(cachedNames(""), (std::vector<std::string>{living->path().substr(cached().size() + 1), "notes.txt"}));
+  EXPECT_EQ(cachedNames(""),
+            (std::vector<std::string>{"hector-build-000000", living->path().substr(cached().size() + 1), "notes.txt"}));
 }
 
 // What users see and empty.

@@ -23,9 +23,9 @@ struct CodeFile {
 
 struct CodeRequest {
   CodeFile main;
-  std::vector<CodeFile> headers;  // found by `#include "NAME"`
-  std::vector<std::string> flags;   // see `baseFlags`
-  std::string what;                 // for messages: "rgat"
+  std::vector<CodeFile> headers;   // found by `#include "NAME"`
+  std::vector<std::string> flags;  // see `baseFlags`
+  std::string what;                // for messages: "rgat"
 };
 
 /// Lines for the user. Each is called on the thread that asked for code.

@@ -64,6 +64,15 @@ TEST_F(JitTest, ErrorsAreShownAndTheirSourceIsKept) {
   EXPECT_EQ(kept.size(), 2u);  // and the compiler that was found
 }
 
+TEST_F(JitTest, TheCompilerIsStartedInAKnownEnvironment) {
+  // The C locale, temporary files where they are removed, the user's variables, and nothing to read.
+  Setting given("HECTOR_CXX", makeCompiler("[ \"$LC_ALL $TMPDIR $MINE\" = \"C ${PWD%/source} kept\" ] || exit 8\n"
+                                           "read line && exit 9")
+                                  .c_str());
+  Setting locale("LC_ALL", "de_DE.UTF-8"), mine("MINE", "kept");
+  expectAnswer(request());
+}
+
 // Finding code again.
 
 TEST_F(JitTest, AWarmStartStartsNoProcess) {

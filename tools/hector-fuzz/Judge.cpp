@@ -1,6 +1,7 @@
 #include "Judge.h"
 
 #include "Rounding.h"
+#include "Ways.h"
 #include "compiler/Import/Import.h"
 #include "compiler/Pipelines/Pipelines.h"
 #include "driver/Run.h"
@@ -11,9 +12,6 @@
 namespace hector::fuzz {
 
 namespace {
-
-constexpr double kTolerance = 1e-9;
-constexpr RunMode kMode = {.isTraining = true, .seed = 1, .step = 1};  // all ways drop the same
 
 double dot(const std::vector<double> &a, const std::vector<double> &b) {
   double sum = 0.0;
@@ -28,62 +26,6 @@ bool isFinite(const std::vector<Table> &tables) {
       if (!std::isfinite(value))
         return false;
   return true;
-}
-
-/// Where two tables differ by more than the tolerance, relative to their largest entry.
-std::optional<std::string> difference(const Table &a, const Table &b) {
-  double scale = 1.0;
-  for (double value : a.values)
-    if (std::isfinite(value))
-      scale = std::max(scale, std::abs(value));
-  for (size_t i = 0; i < a.values.size(); ++i) {
-    double x = a.values[i], y = b.values[i];
-    bool isSame = std::isfinite(x) && std::isfinite(y) ? std::abs(x - y) <= kTolerance * scale
-                                                       : std::isfinite(x) == std::isfinite(y);
-    if (!isSame)
-      return "entry " + std::to_string(i) + " is " + std::to_string(x) + " and " + std::to_string(y) + ", apart by " +
-             std::to_string(std::abs(x - y) / scale);
-  }
-  return std::nullopt;
-}
-
-/// Whether a program without groups, run with small errors in its sums, gives results for which `isFar` holds: it
-/// passes on roundings enlarged, or compares numbers that are equal but for rounding.
-bool isAtKink(const Program &program, const Graph &graph, const std::vector<Table> &arguments, uint64_t seed,
-              llvm::function_ref<bool(const std::vector<Table> &)> isFar) {
-  constexpr int kTries = 32;
-  for (int i = 0; i < kTries; ++i) {
-    RunMode mode = kMode;
-    mode.noise = seed = mix(seed);
-    if (auto results = interpret(program.function(), graph, arguments, mode); results && isFar(*results))
-      return true;
-  }
-  return false;
-}
-
-/// Numbers for the choices that passes make by row counts. They need not be the graph's own: any plan is right. Only
-/// what a plan may rest on, that relations join one type to one type, is true.
-flow::GraphAttr randomNumbers(mlir::MLIRContext &context, const Graph &graph, uint64_t seed) {
-  auto number = [&] {
-    seed = mix(seed);
-    return static_cast<int64_t>(1 + (seed >> 8) % (uint64_t{1} << (1 + seed % 20)));
-  };
-  bool isUniform = graph.srcTypeOfRelation() && graph.dstTypeOfRelation();
-  int64_t nodes = number(), edges = number(), srcPairs = number(), dstPairs = number(), relations = number();
-  return flow::GraphAttr::get(&context, nodes, edges, srcPairs, dstPairs, relations, number(), isUniform, {}, {}, {},
-                              {});
-}
-
-/// A machine of any kind and speed, for the choices that are made by time.
-flow::MachineAttr randomMachine(mlir::MLIRContext &context, uint64_t seed) {
-  auto number = [&](int bits) {
-    seed = mix(seed);
-    return static_cast<int64_t>(1 + (seed >> 8) % (uint64_t{1} << (1 + seed % static_cast<uint64_t>(bits))));
-  };
-  auto target = number(1) == 1 ? flow::Target::Cpu : flow::Target::Gpu;
-  int64_t bandwidth = number(12), cache = number(26), line = number(8), random = number(17), cached = number(17);
-  int64_t products = number(17), scalars = number(15), launch = number(14);
-  return flow::MachineAttr::get(&context, target, bandwidth, cache, line, random, cached, products, scalars, launch);
 }
 
 }  // namespace

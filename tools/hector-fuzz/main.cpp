@@ -1,5 +1,6 @@
 /// The fuzzer: random programs, run in every way there is, must agree; and odd modules must not bring passes down.
 
+#include "CpuJudge.h"
 #include "Judge.h"
 #include "Modules.h"
 #include "runtime/base/Program.h"
@@ -28,6 +29,10 @@ static cl::opt<double> seconds("seconds", cl::desc("Stop after so many seconds")
 static cl::opt<uint64_t> atLeast("at-least", cl::desc("Fail if fewer programs or modules were tried when time was up"));
 static cl::opt<std::string> saveFolder("save", cl::desc("Where failures are saved"), cl::init("fuzz-failures"));
 static cl::opt<std::string> replayFolder("replay", cl::desc("Judge one saved failure again"));
+static cl::opt<std::string> backend("backend", cl::desc("interp, or cpu: compiled code against the interpreter"),
+                                    cl::init("interp"));
+static cl::opt<uint64_t> batchSize("batch", cl::desc("How many programs share a call of the compiler, for --backend=cpu"),
+                                   cl::init(25));
 static cl::opt<bool> showPrograms("show", cl::desc("Print every program before it runs"));
 
 static volatile uint64_t atProgram = 0;
@@ -102,10 +107,18 @@ static int replay() {
     std::fprintf(stderr, "error: `%s` holds no model.hec and case.safetensors\n", replayFolder.c_str());
     return kExitUser;
   }
-  Judge judge;
   uint64_t seed = seedOption;
   std::ifstream(replayFolder + "/seed") >> seed;
-  auto failure = judge.judge({text.str(), *file}, seed, /*checkSlopes=*/true);
+  std::optional<Failure> failure;
+  if (backend == "cpu") {
+    CpuJudge judge;
+    failure = judge.add({text.str(), *file}, 0, seed);
+    if (!failure && judge.numWaiting() > 0)
+      for (const CpuFailure &failed : judge.run())
+        failure = failed.failure;
+  } else {
+    failure = Judge().judge({text.str(), *file}, seed, /*checkSlopes=*/true);
+  }
   if (!failure) {
     std::printf("%s: all ways agree\n", replayFolder.c_str());
     return kExitFine;
@@ -231,6 +244,49 @@ static int fuzzPrograms() {
   return finish(done, "programs", failures);
 }
 
+/// Compiled code, in batches.
+static int fuzzCpu() {
+  Clock clock;
+  CpuJudge judge;
+  int failures = 0;
+  auto tell = [&](const CpuFailure &failed) {
+    ++failures;
+    std::string folder = save(failed.test, failed.number, failed.seed);
+    std::printf("program %llu %s: %s\n%s\nreplay with: hector-fuzz --backend=cpu --replay %s\n\n",
+                static_cast<unsigned long long>(failed.number), failed.failure.kind.c_str(),
+                failed.failure.message.c_str(), failed.test.text.c_str(), folder.c_str());
+    std::fflush(stdout);
+  };
+  uint64_t done = 0;
+  for (; done < numPrograms && !clock.isUp(failures); ++done) {
+    uint64_t number = firstProgram + done, seed = seedOf(number);
+    atProgram = number;
+    Choices choices(seed);
+    TestProgram program = generate(choices);
+    if (showPrograms)
+      std::printf("program %llu\n%s\n", static_cast<unsigned long long>(number), program.text.c_str());
+    std::fflush(stdout);
+    if (auto failure = judge.add(program, number, seed))
+      tell({program, number, seed, *failure});
+    if (judge.numWaiting() >= batchSize || (done + 1 == numPrograms && judge.numWaiting() > 0))
+      for (const CpuFailure &failed : judge.run())
+        tell(failed);
+    clock.show(done, numPrograms, "programs");
+  }
+  const Tally &tally = judge.tally();
+  std::printf("%s%lld programs on cpu, %lld runs, %lld at kinks, %lld at kinks in f32, %.0f s: %d failures\n",
+              clock.lineStart(), static_cast<long long>(tally.programs), static_cast<long long>(tally.runs),
+              static_cast<long long>(tally.kinks), static_cast<long long>(tally.narrowKinks), clock.elapsed(),
+              failures);
+  for (auto [kinks, type] : {std::pair(tally.kinks, ""), std::pair(tally.narrowKinks, " in f32")})
+    if (kinks * 50 > std::max<int64_t>(tally.programs, 100)) {
+      std::printf("error: %lld of %lld programs are at kinks%s; at most 2 %% may be\n", static_cast<long long>(kinks),
+                  static_cast<long long>(tally.programs), type);
+      return kExitMachine;
+    }
+  return finish(done, "programs", failures);
+}
+
 static int fuzzMain(int argc, char **argv) {
   cl::ParseCommandLineOptions(argc, argv, "Random models, run in every way there is, must agree.\n");
   if (!replayFolder.empty())
@@ -238,7 +294,9 @@ static int fuzzMain(int argc, char **argv) {
   for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS})
     std::signal(signal, onCrash);
   std::signal(SIGINT, [](int) { isInterrupted = 1; });
-  return numModules > 0 ? fuzzModules() : fuzzPrograms();
+  if (numModules > 0)
+    return fuzzModules();
+  return backend == "cpu" ? fuzzCpu() : fuzzPrograms();
 }
 
 int main(int argc, char **argv) {

@@ -2,6 +2,7 @@
 
 #include "compiler/Analysis/FlowFunction.h"
 #include "compiler/Conversion/FlowToKern/GroupLowering.h"
+#include "compiler/Conversion/FlowToKern/RowLowering.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringMap.h>
@@ -39,7 +40,10 @@ private:
   mlir::LogicalResult lowerBody(mlir::func::FuncOp function, llvm::ArrayRef<Stored> arguments,
                                 llvm::SmallVectorImpl<Stored> &results);
   mlir::LogicalResult lowerGroup(flow::GroupOp group, llvm::DenseMap<mlir::Value, Stored> &tables);
+  void lowerConstant(flow::ConstantOp number, llvm::DenseMap<mlir::Value, Stored> &tables);
+  kern::KernelOp unify(kern::KernelOp kernel, llvm::function_ref<std::string()> makeName);
   std::string nameOf(flow::GroupOp group);
+  std::string unique(std::string name);
 
   mlir::ModuleOp module;
   mlir::OpBuilder builder;
@@ -125,6 +129,8 @@ mlir::LogicalResult ModuleLowering::lowerBody(mlir::func::FuncOp function, llvm:
     if (auto group = mlir::dyn_cast<flow::GroupOp>(op)) {
       if (mlir::failed(lowerGroup(group, tables)))
         return mlir::failure();
+    } else if (auto number = mlir::dyn_cast<flow::ConstantOp>(op)) {
+      lowerConstant(number, tables);
     } else if (auto call = mlir::dyn_cast<mlir::func::CallOp>(op)) {
       llvm::SmallVector<Stored> given, made;
       for (mlir::Value operand : call.getOperands())
@@ -164,8 +170,51 @@ std::string ModuleLowering::nameOf(flow::GroupOp group) {
     name = (flow::stringifyLoop(group.getLoop()) + "_" + flow::stringifyDomain(group.getDomain())).str();
   if (!llvm::isAlpha(name.front()))
     name = "t" + name;
+  return unique(std::move(name));
+}
+
+std::string ModuleLowering::unique(std::string name) {
   unsigned &count = names[name];
   return ++count == 1 ? name : name + "_" + std::to_string(count);
+}
+
+/// The first kernel that is equal to `kernel`; it gets a name if it is new.
+kern::KernelOp ModuleLowering::unify(kern::KernelOp kernel, llvm::function_ref<std::string()> makeName) {
+  // The text of a kernel says all about it.
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  kernel.print(stream, mlir::OpPrintingFlags().useLocalScope().elideLargeElementsAttrs());
+  auto [slot, isNew] = kernels.try_emplace(text, kernel);
+  if (isNew)
+    kernel.setSymName(makeName());
+  else
+    kernel.erase();
+  return slot->second;
+}
+
+/// A number that is a table of its own: a result of the model, or what a group reads.
+void ModuleLowering::lowerConstant(flow::ConstantOp number, llvm::DenseMap<mlir::Value, Stored> &tables) {
+  mlir::OpBuilder atEnd = mlir::OpBuilder::atBlockEnd(module.getBody());
+  mlir::Location location = number.getLoc();
+  RowsType type = storedType(number.getResult().getType());
+  auto kernel = atEnd.create<kern::KernelOp>(location, "kernel", flow::Loop::Flat, Domain::One, 0);
+  mlir::Block &block = kernel.getBody().emplaceBlock();
+  mlir::Value table = block.addArgument(type, location);
+  atEnd.setInsertionPointToEnd(&block);
+  auto loop = atEnd.create<kern::ForOp>(location, Domain::One);
+  atEnd.setInsertionPointToEnd(&loop.getBody().emplaceBlock());
+  mlir::Value value =
+      atEnd.create<kern::ConstantOp>(location, computeType(type.getElementType()), number.getValueAttr());
+  atEnd.create<kern::StoreOp>(location, value, table, flow::DomainAttr::get(module.getContext(), Domain::One),
+                              atEnd.getStrArrayAttr({}));
+  kernel = unify(kernel, [&] { return unique("number"); });
+  // It needs nothing, and comes first.
+  mlir::OpBuilder atStart = mlir::OpBuilder::atBlockBegin(builder.getInsertionBlock());
+  auto launch = atStart.create<kern::LaunchOp>(
+      location, mlir::TypeRange(type), mlir::FlatSymbolRefAttr::get(kernel.getSymNameAttr()), mlir::ValueRange(),
+      flow::PhaseAttr::get(module.getContext(), flow::Phase::Graph),
+      builder.getArrayAttr({flow::OrderAttr::get(module.getContext(), Order::None)}));
+  tables[number.getResult()] = {launch.getResult(0), Order::None};
 }
 
 mlir::LogicalResult ModuleLowering::lowerGroup(flow::GroupOp group, llvm::DenseMap<mlir::Value, Stored> &tables) {
@@ -179,23 +228,14 @@ mlir::LogicalResult ModuleLowering::lowerGroup(flow::GroupOp group, llvm::DenseM
   auto made = hector::lowerGroup(atEnd, group, inputOrders);
   if (mlir::failed(made))
     return mlir::failure();
-  kern::KernelOp kernel = *made;
-  // The text of a kernel says all about it.
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  kernel.print(stream, mlir::OpPrintingFlags().useLocalScope().elideLargeElementsAttrs());
-  auto [slot, isNew] = kernels.try_emplace(text, kernel);
-  if (isNew)
-    kernel.setSymName(nameOf(group));
-  else
-    kernel.erase();
+  kern::KernelOp kernel = unify(*made, [&] { return nameOf(group); });
   llvm::SmallVector<mlir::Type> types;
   llvm::SmallVector<mlir::Attribute> orders;
   for (unsigned i = 0; i < group.getNumResults(); ++i) {
     types.push_back(storedType(mlir::cast<RowsType>(group.getResult(i).getType())));
     orders.push_back(flow::OrderAttr::get(builder.getContext(), group.getOrder(i)));
   }
-  auto launch = builder.create<kern::LaunchOp>(group.getLoc(), types, mlir::FlatSymbolRefAttr::get(slot->second.getSymNameAttr()), inputs,
+  auto launch = builder.create<kern::LaunchOp>(group.getLoc(), types, mlir::FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs,
                                                group.getPhaseAttr(), builder.getArrayAttr(orders));
   for (unsigned i = 0; i < group.getNumResults(); ++i)
     tables[group.getResult(i)] = {launch.getResult(i), group.getOrder(i)};

@@ -64,7 +64,7 @@ Result<Plan> emitCpp(mlir::ModuleOp module, const CppOptions &options) {
 
   Writer source;
   source.line("// Kernels of " + plan.name + ".");
-  for (const char *header : {"dropout", "math", "products", "rows", "storage"})
+  for (const char *header : {"choose", "dropout", "math", "products", "rows", "storage"})
     source.line(std::string("#include \"kernels/cpu/") + header + ".hpp\"");
   source.line("");
   source.line("namespace cpu = hector::cpu;");
@@ -75,8 +75,7 @@ Result<Plan> emitCpp(mlir::ModuleOp module, const CppOptions &options) {
     std::string where = place(kernel.getLoc());
     source.line("// " + flow::stringifyLoop(kernel.getLoop()).str() + " " +
                 flow::stringifyDomain(kernel.getDomain()).str() + (where.empty() ? "" : ", " + where));
-    // Symbols of different models do not meet, but those of the C library must not either.
-    KernelWriter writer(kernel, "hector_" + kernel.getSymName().str());
+    KernelWriter writer(kernel, options.prefix + kernel.getSymName().str());
     writer.write(source);
     facts[kernel.getSymName()] = std::move(writer.facts);
   }
@@ -103,7 +102,7 @@ Result<Plan> emitCpp(mlir::ModuleOp module, const CppOptions &options) {
     if (auto launch = mlir::dyn_cast<kern::LaunchOp>(op)) {
       const KernelFacts &kernel = facts.at(launch.getKernel());
       exec::Launch made;
-      made.kernel = "hector_" + launch.getKernel().str();
+      made.kernel = options.prefix + launch.getKernel().str();
       made.label = launch.getKernel().str();
       made.domain = static_cast<exec::Domain>(kernel.unit);
       made.balance = kernel.balance;

@@ -1,0 +1,60 @@
+#include "Ways.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hector::fuzz {
+
+static constexpr double kTolerance = 1e-9;
+
+std::optional<std::string> difference(const Table &a, const Table &b) {
+  double scale = 1.0;
+  for (double value : a.values)
+    if (std::isfinite(value))
+      scale = std::max(scale, std::abs(value));
+  for (size_t i = 0; i < a.values.size(); ++i) {
+    double x = a.values[i], y = b.values[i];
+    bool isSame = std::isfinite(x) && std::isfinite(y) ? std::abs(x - y) <= kTolerance * scale
+                                                       : std::isfinite(x) == std::isfinite(y);
+    if (!isSame)
+      return "entry " + std::to_string(i) + " is " + std::to_string(x) + " and " + std::to_string(y) + ", apart by " +
+             std::to_string(std::abs(x - y) / scale);
+  }
+  return std::nullopt;
+}
+
+bool isAtKink(const Program &program, const Graph &graph, const std::vector<Table> &arguments, uint64_t seed,
+              llvm::function_ref<bool(const std::vector<Table> &)> isFar) {
+  constexpr int kTries = 32;
+  for (int i = 0; i < kTries; ++i) {
+    RunMode mode = kMode;
+    mode.noise = seed = mix(seed);
+    if (auto results = interpret(program.function(), graph, arguments, mode); results && isFar(*results))
+      return true;
+  }
+  return false;
+}
+
+flow::GraphAttr randomNumbers(mlir::MLIRContext &context, const Graph &graph, uint64_t seed) {
+  auto number = [&] {
+    seed = mix(seed);
+    return static_cast<int64_t>(1 + (seed >> 8) % (uint64_t{1} << (1 + seed % 20)));
+  };
+  bool isUniform = graph.srcTypeOfRelation() && graph.dstTypeOfRelation();
+  int64_t nodes = number(), edges = number(), srcPairs = number(), dstPairs = number(), relations = number();
+  return flow::GraphAttr::get(&context, nodes, edges, srcPairs, dstPairs, relations, number(), isUniform, {}, {}, {},
+                              {});
+}
+
+flow::MachineAttr randomMachine(mlir::MLIRContext &context, uint64_t seed) {
+  auto number = [&](int bits) {
+    seed = mix(seed);
+    return static_cast<int64_t>(1 + (seed >> 8) % (uint64_t{1} << (1 + seed % static_cast<uint64_t>(bits))));
+  };
+  auto target = number(1) == 1 ? flow::Target::Cpu : flow::Target::Gpu;
+  int64_t bandwidth = number(12), cache = number(26), line = number(8), random = number(17), cached = number(17);
+  int64_t products = number(17), scalars = number(15), launch = number(14);
+  return flow::MachineAttr::get(&context, target, bandwidth, cache, line, random, cached, products, scalars, launch);
+}
+
+}  // namespace hector::fuzz
