@@ -1,7 +1,7 @@
 #include "driver/Initial.h"
 
-#include "runtime/base/Parallel.h"
 #include "kernels/common/philox.hpp"
+#include "runtime/base/Parallel.h"
 
 #include <algorithm>
 #include <cmath>
