@@ -1,5 +1,6 @@
 #include "driver/Program.h"
 
+#include "compiler/Dialect/Kern/IR/Kern.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "compiler/Import/Import.h"
@@ -22,7 +23,7 @@ std::shared_ptr<mlir::MLIRContext> makeContext() {
   auto context = std::make_shared<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED);
   // A remark that prints its op verifies and numbers the whole function first.
   context->printOpOnDiagnostic(false);
-  context->loadDialect<flow::FlowDialect, mlir::func::FuncDialect>();
+  context->loadDialect<flow::FlowDialect, kern::KernDialect, mlir::func::FuncDialect>();
   return context;
 }
 

@@ -31,21 +31,27 @@ Table toTable(const Tensor &tensor, bool isShared) {
   return table;
 }
 
-/// The tensor `name` as a table of `type`, or zeros where there is none.
-static Result<Table> makeArgument(const std::string &name, flow::RowsType type, int64_t rows, const Tensor *tensor) {
+/// Fails if a gradient that is filled with one number does not fit in memory.
+static Status requireGradientMemory(const std::string &name, flow::RowsType type, int64_t rows) {
+  const auto numbers = static_cast<double>(rows) * static_cast<double>(type.getRowSize());
+  if (numbers * sizeof(double) <= static_cast<double>(availableMemory()))
+    return Status::ok();
+  return Status::failed("out of memory: the gradient `" + name + "` has shape " + formatShape(tensorShape(type, rows)));
+}
+
+/// The tensor `name` for a table of `type`, or zeros where there is none.
+static Result<Tensor> makeArgument(const std::string &name, flow::RowsType type, int64_t rows, const Tensor *tensor) {
   std::vector<int64_t> shape = tensorShape(type, rows);
   if (tensor) {
     if (tensor->shape != shape)
       return Status::invalid("tensor `" + name + "` has shape " + formatShape(tensor->shape) + ", but the " +
                              (isGradient(name) ? "result" : "input") + " it belongs to has " + formatShape(shape));
-    return toTable(*tensor, isShared(type));
+    return *tensor;
   }
-  const auto numbers = static_cast<double>(rows) * static_cast<double>(type.getRowSize());
-  if (numbers * sizeof(double) > static_cast<double>(availableMemory()))
-    return Status::failed("out of memory: the gradient `" + name + "` has shape " + formatShape(shape));
-  Table table = {rows, {type.getShape().begin(), type.getShape().end()}, {}};
-  table.values.assign(rows * type.getRowSize(), 0.0);
-  return table;
+  if (Status status = requireGradientMemory(name, type, rows); !status.isOk())
+    return status;
+  const std::vector<double> zeros(rows * type.getRowSize(), 0.0);
+  return Tensor::fromDoubles(std::move(shape), zeros, DType::F32);
 }
 
 /// Says that no result has a gradient to start from; `wanted` is that of the first.
@@ -56,12 +62,14 @@ static Status missingGradient(const std::string &wanted, const Tensors &tensors)
       names.push_back(name);
   std::string_view near = language::nearest(wanted, names);
   return Status::invalid("there is no tensor `" + wanted + "`, the gradient that --grad starts from" +
-                         (near.empty() ? "" : "; did you mean `" + std::string(near) + "`?"));
+                         (!near.empty()   ? "; did you mean `" + std::string(near) + "`?"
+                          : names.empty() ? "; add it, or start from ones with `--init SEED`"
+                                          : "; there are " + listNames({names.begin(), names.end()})));
 }
 
-Result<std::vector<Table>> makeArguments(const Program &program, const Graph &graph, const Tensors &tensors) {
+Result<std::vector<NamedTensor>> bindArguments(const Program &program, const Graph &graph, const Tensors &tensors) {
   mlir::func::FuncOp function = program.function();
-  std::vector<Table> arguments;
+  std::vector<NamedTensor> arguments;
   std::string firstGradient;
   bool isAnyGiven = false;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
@@ -79,11 +87,42 @@ Result<std::vector<Table>> makeArguments(const Program &program, const Graph &gr
     auto argument = makeArgument(name, type, numRows(graph, type.getDomain()), tensor);
     if (!argument)
       return std::move(argument).status();
-    arguments.push_back(std::move(*argument));
+    arguments.push_back({std::move(name), std::move(*argument)});
   }
   if (!firstGradient.empty() && !isAnyGiven)
     return missingGradient(firstGradient, tensors);
   return arguments;
+}
+
+Result<std::vector<Table>> makeArguments(const Program &program, const Graph &graph, const Tensors &tensors) {
+  auto bound = bindArguments(program, graph, tensors);
+  if (!bound)
+    return std::move(bound).status();
+  std::vector<Table> arguments;
+  for (auto [type, argument] : llvm::zip_equal(program.function().getArgumentTypes(), *bound))
+    arguments.push_back(toTable(argument.tensor, isShared(mlir::cast<flow::RowsType>(type))));
+  return arguments;
+}
+
+Result<std::vector<std::string>> addUnitGradients(const Program &program, const Graph &graph, Tensors &tensors) {
+  std::vector<std::string> added;
+  for (const auto &[name, tensor] : tensors)
+    if (isGradient(name))
+      return added;
+  mlir::func::FuncOp function = program.function();
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    std::string name = inputName(function, i).str();
+    if (!isGradient(name))
+      continue;
+    auto type = mlir::cast<flow::RowsType>(function.getArgumentTypes()[i]);
+    const int64_t rows = numRows(graph, type.getDomain());
+    if (Status status = requireGradientMemory(name, type, rows); !status.isOk())
+      return status;
+    const std::vector<double> ones(rows * type.getRowSize(), 1.0);
+    tensors[name] = Tensor::fromDoubles(tensorShape(type, rows), ones, DType::F32);
+    added.push_back(std::move(name));
+  }
+  return added;
 }
 
 Result<std::vector<NamedTensor>> run(const Program &program, const Graph &graph, const Tensors &tensors,

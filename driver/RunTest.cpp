@@ -79,6 +79,36 @@ TEST(Run, SomeResultNeedsAGradient) {
   ASSERT_FALSE(results);
   EXPECT_EQ(results.status().message(),
             "there is no tensor `grad.out`, the gradient that --grad starts from; did you mean `grad.outt`?");
+  compiled.bound.tensors.erase("grad.outt");
+  results = run(compiled.program, compiled.bound.graph, compiled.bound.tensors);
+  ASSERT_FALSE(results);
+  EXPECT_EQ(results.status().message(), "there is no tensor `grad.out`, the gradient that --grad starts from; add it, "
+                                        "or start from ones with `--init SEED`");
+  compiled.bound.tensors["grad.hidden_rows"] = numbers({}, {1});
+  results = run(compiled.program, compiled.bound.graph, compiled.bound.tensors);
+  ASSERT_FALSE(results);
+  EXPECT_EQ(results.status().message(),
+            "there is no tensor `grad.out`, the gradient that --grad starts from; there are grad.hidden_rows");
+}
+
+TEST(Run, GradientsOfOnesAreThoseOfTheSum) {
+  Compiled compiled = compile(kGradients);
+  auto added = addUnitGradients(compiled.program, compiled.bound.graph, compiled.bound.tensors);
+  ASSERT_TRUE(added) << added.status().message();
+  EXPECT_EQ(*added, (std::vector<std::string>{"grad.out", "grad.sum"}));
+  auto results = run(compiled.program, compiled.bound.graph, compiled.bound.tensors);
+  ASSERT_TRUE(results) << results.status().message();
+  EXPECT_EQ((*results)[4].name, "grad.b");
+  EXPECT_EQ((*results)[4].tensor.toDoubles(), (Numbers{3}));
+}
+
+TEST(Run, NoOnesBesideGradientsThatAreGiven) {
+  Compiled compiled = compile(kGradients);
+  compiled.bound.tensors["grad.sum"] = numbers({3, 1}, {1, 2, 4});
+  auto added = addUnitGradients(compiled.program, compiled.bound.graph, compiled.bound.tensors);
+  ASSERT_TRUE(added) << added.status().message();
+  EXPECT_TRUE(added->empty());
+  EXPECT_FALSE(compiled.bound.tensors.contains("grad.out"));
 }
 
 TEST(Run, TensorsThatDoNotFitAreRefused) {

@@ -63,9 +63,7 @@ Index toEdgeIndex(const Graph &graph, const IdArray &ids) {
 }
 
 /// The node type at one end of each relation; `end` is `src_ntype` or `dst_ntype`.
-Result<IdArray> typesOfRelations(const Graph &graph, Map end) {
-  if (graph.numNodeTypes() == 0 && graph.numRelations() > 0)
-    return Status::invalid("the model asks for the node types that a relation joins, but the graph has no node type");
+const Result<IdArray> &typesOfRelations(const Graph &graph, Map end) {
   return end == Map::SrcNodeType ? graph.srcTypeOfRelation() : graph.dstTypeOfRelation();
 }
 
@@ -267,7 +265,7 @@ private:
       return chain(toIndex(pairs.relation), *types);
     }
     case Domain::EdgeType: {
-      auto types = typesOfRelations(graph, map);
+      const Result<IdArray> &types = typesOfRelations(graph, map);
       if (!types)
         return types.status();
       return toIndex(*types);
@@ -1181,7 +1179,7 @@ Result<std::vector<std::vector<double>>> Run::evaluate(mlir::Region &region,
 Status checkGraph(mlir::func::FuncOp function, const Graph &graph) {
   if (auto ends = function->getAttrOfType<mlir::ArrayAttr>("flow.relation_ends"))
     for (auto end : ends.getAsRange<flow::MapAttr>())
-      if (auto types = typesOfRelations(graph, end.getValue()); !types)
+      if (const Result<IdArray> &types = typesOfRelations(graph, end.getValue()); !types)
         return types.status();
   return Status::ok();
 }

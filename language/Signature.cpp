@@ -627,6 +627,16 @@ static bool splitProduct(const Expr &expr, const Binding &binding, std::vector<c
          splitProduct(*binary->right, binding, unknown, known);
 }
 
+/// The names in a size expression that have no value.
+static void findUnbound(const Expr &expr, const Binding &binding, std::vector<const NameExpr *> &names) {
+  if (const auto *name = as<NameExpr>(expr); name && !evaluateSize(expr, binding))
+    names.push_back(name);
+  if (const auto *binary = as<BinaryExpr>(expr)) {
+    findUnbound(*binary->left, binding, names);
+    findUnbound(*binary->right, binding, names);
+  }
+}
+
 static std::string formatSizes(std::span<const int64_t> shape) {
   std::string text = "[";
   for (size_t i = 0; i < shape.size(); ++i)
@@ -651,7 +661,8 @@ static void explainSizes(const Expr &expr, const Binding &binding, std::string &
   }
 }
 
-BindError bindShape(const InputDecl &input, std::span<const int64_t> rowShape, Binding &binding, bool &undecided) {
+BindError bindShape(const InputDecl &input, std::span<const int64_t> rowShape, const std::string &origin,
+                    Binding &binding, bool &undecided) {
   std::string declaration(input.place.text());
   if (rowShape.size() != input.sizes.size())
     return "rows of `" + input.name + "` have shape " + formatSizes(rowShape) + ", but are declared with " +
@@ -673,7 +684,7 @@ BindError bindShape(const InputDecl &input, std::span<const int64_t> rowShape, B
       continue;
     if (unknown.size() == 1 && known > 0 && rowShape[i] % known == 0) {
       binding.sizes[unknown[0]->name] = rowShape[i] / known;
-      binding.sizeOrigin[unknown[0]->name] = "`" + input.name + "`";
+      binding.sizeOrigin[unknown[0]->name] = origin;
       continue;
     }
     std::string why;
@@ -696,8 +707,7 @@ std::optional<std::vector<int64_t>> rowShape(const InputDecl &input, const Bindi
     std::optional<int64_t> value = evaluateSize(*size, binding);
     if (!value) {
       std::vector<const NameExpr *> unknown;
-      int64_t known = 1;
-      splitProduct(*size, binding, unknown, known);
+      findUnbound(*size, binding, unknown);
       if (unknown.empty())
         diagnostics.error(size->place, "this size cannot be computed");
       for (const NameExpr *name : unknown) {
@@ -721,6 +731,25 @@ std::optional<std::vector<int64_t>> rowShape(const InputDecl &input, const Bindi
     shape.push_back(*value);
   }
   return isComplete ? std::optional(std::move(shape)) : std::nullopt;
+}
+
+std::vector<std::string> openSizes(const InputDecl &input, const Binding &binding) {
+  std::vector<const NameExpr *> unbound;
+  for (const Expr *size : input.sizes)
+    findUnbound(*size, binding, unbound);
+  std::vector<std::string> names;
+  for (const NameExpr *name : unbound)
+    names.push_back(name->name);
+  return names;
+}
+
+std::vector<std::string> describeRowShape(const InputDecl &input, const Binding &binding) {
+  std::vector<std::string> sizes;
+  for (const Expr *size : input.sizes) {
+    std::optional<int64_t> value = evaluateSize(*size, binding);
+    sizes.push_back(value ? std::to_string(*value) : std::string(size->place.text()));
+  }
+  return sizes;
 }
 
 }  // namespace hector::language

@@ -82,9 +82,15 @@ BindError bindAttributes(const Signature &signature, std::span<const std::string
 /// Binds `NAME=NUMBER` texts to sizes.
 BindError bindSizes(const Signature &signature, std::span<const std::string> settings, Binding &binding);
 /// Binds the sizes in `input`'s brackets to a row shape, or checks them against it. Where a size cannot be told yet
-/// (`heads * d` with both unknown) `undecided` is set, and the call is to be repeated once more is known.
-BindError bindShape(const InputDecl &input, std::span<const int64_t> rowShape, Binding &binding, bool &undecided);
+/// (`heads * d` with both unknown) `undecided` is set, and the call is to be repeated once more is known. `origin` is
+/// what later messages say that the sizes come from.
+BindError bindShape(const InputDecl &input, std::span<const int64_t> rowShape, const std::string &origin,
+                    Binding &binding, bool &undecided);
 /// The row shape of an input; nothing, with an error recorded, where a size has no value or is below 1.
 std::optional<std::vector<int64_t>> rowShape(const InputDecl &input, const Binding &binding, Diagnostics &diagnostics);
+/// The sizes in `input`'s brackets that have no value.
+std::vector<std::string> openSizes(const InputDecl &input, const Binding &binding);
+/// The sizes of a row as text; those that have no value are as they are written: "16", "heads * d".
+std::vector<std::string> describeRowShape(const InputDecl &input, const Binding &binding);
 
 }  // namespace hector::language

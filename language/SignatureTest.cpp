@@ -211,7 +211,7 @@ struct Shaped {
   }
   std::string bind(const std::vector<int64_t> &shape) {
     undecided = false;
-    return bindShape(declared.signature->inputs[0], shape, binding, undecided).value_or("");
+    return bindShape(declared.signature->inputs[0], shape, "`x`", binding, undecided).value_or("");
   }
 
   Declared declared;
@@ -274,11 +274,28 @@ TEST(Binding, RowShapes) {
   EXPECT_EQ(shapeOf(fine), "a size is at least 1, but this is 0");
   fine.binding.sizes["d"] = int64_t{1} << 62;
   EXPECT_EQ(shapeOf(fine), "this size cannot be computed");
+  Shaped sum("d + 2 * k");
+  EXPECT_EQ(shapeOf(sum), "size `d` has no value; add `--size d=64`");
   Shaped large("d, d");
   large.binding.sizes["d"] = 1 << 21;
   EXPECT_EQ(shapeOf(large), "a row of `x` would have more than 2^40 numbers");
   Shaped ratio("6 // k", ", k: int = 0");
   EXPECT_EQ(shapeOf(ratio), "this size cannot be computed");
+}
+
+TEST(Binding, OpenSizesAreThoseOfTheInput) {
+  Shaped open("heads * d, d + k, 3", ", W: Shared[o], heads: int = 3");
+  EXPECT_EQ(openSizes(open.declared.signature->inputs[0], open.binding), (std::vector<std::string>{"d", "d", "k"}));
+  open.binding.sizes["d"] = 4;
+  EXPECT_EQ(openSizes(open.declared.signature->inputs[0], open.binding), std::vector<std::string>{"k"});
+}
+
+TEST(Binding, SizesWithoutAValueAreShownAsWritten) {
+  Shaped open("heads * d, 2 * d", ", heads: int = 3");
+  EXPECT_EQ(describeRowShape(open.declared.signature->inputs[0], open.binding),
+            (std::vector<std::string>{"heads * d", "2 * d"}));
+  open.binding.sizes["d"] = 4;
+  EXPECT_EQ(describeRowShape(open.declared.signature->inputs[0], open.binding), (std::vector<std::string>{"12", "8"}));
 }
 
 TEST(Constants, AreShownAsTheyAreWritten) {

@@ -21,6 +21,8 @@ config.test_exec_root = os.path.join(config.hector_build, "lit")
 
 tools = os.path.join(config.hector_build, "bin")
 config.environment["PATH"] = os.pathsep.join([tools, config.llvm_tools, os.environ.get("PATH", "")])
+# Code that tests compile is kept from run to run, but not in the user's cache.
+config.environment["HECTOR_CACHE"] = os.path.join(config.hector_build, "code-cache")
 config.environment["FILECHECK_OPTS"] = "--dump-input-filter=all"
 
 # %source is the repository, %build the build folder. Data that is not part of the repository lies beside it; tests that

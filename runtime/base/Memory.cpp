@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <fstream>
 #include <limits>
@@ -54,6 +55,17 @@ std::string formatBytes(int64_t bytes) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.1f %s", value, kUnits[unit]);
   return text;
+}
+
+std::optional<int64_t> parseBytes(std::string_view text) {
+  int64_t number = 0;
+  const char *end = text.data() + text.size();
+  auto [rest, error] = std::from_chars(text.data(), end, number);
+  std::string_view suffix(rest, static_cast<size_t>(end - rest));
+  int shift = suffix == "K" ? 10 : suffix == "M" ? 20 : suffix == "G" ? 30 : suffix.empty() ? 0 : -1;
+  if (error != std::errc() || shift < 0 || number < 0 || number > (int64_t{1} << 40 >> shift))
+    return std::nullopt;
+  return number << shift;
 }
 
 }  // namespace hector

@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace hector {
 
@@ -30,5 +32,8 @@ private:
 
 /// "12.0 GiB", "512 bytes".
 std::string formatBytes(int64_t bytes);
+
+/// "4096", "512K", "32M" or "1G" in bytes, up to 1024G. Nothing if `text` is something else.
+std::optional<int64_t> parseBytes(std::string_view text);
 
 }  // namespace hector

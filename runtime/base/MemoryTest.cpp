@@ -18,6 +18,16 @@ TEST(MemoryTest, BytesAreShownInTheLargestUnitThatFits) {
   EXPECT_EQ(formatBytes(std::numeric_limits<int64_t>::max()), "8.0 EiB");
 }
 
+TEST(MemoryTest, BytesAreReadWithASuffix) {
+  EXPECT_EQ(parseBytes("0"), 0);
+  EXPECT_EQ(parseBytes("4096"), 4096);
+  EXPECT_EQ(parseBytes("512K"), 512 << 10);
+  EXPECT_EQ(parseBytes("32M"), 32 << 20);
+  EXPECT_EQ(parseBytes("1024G"), int64_t{1} << 40);
+  for (const char *text : {"", "K", "1.5G", "-1", "1025G", "32Q", "32 M", "99999999999999999999"})
+    EXPECT_EQ(parseBytes(text), std::nullopt) << text;
+}
+
 TEST(MemoryTest, WhatFitsIsAllowed) {
   EXPECT_TRUE(requireMemory("a byte", 1).isOk());
 }

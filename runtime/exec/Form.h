@@ -26,6 +26,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hector::exec {
 
@@ -60,7 +61,17 @@ struct Form {
   auto operator<=>(const Form &) const = default;
 };
 
+/// Every form there is.
+const std::vector<Form> &allForms();
+
 std::string formName(const Form &form);
 std::optional<Form> formFromName(std::string_view name);
+
+/// Whether a graph's index arrays have 64 bits an entry. All of them have the same width.
+bool needsWideIds(const Graph &graph);
+
+/// The array, which is built on first use and lives as long as the graph. Fails for `relation_type` where a relation
+/// joins several node types.
+Result<const IdArray *> resolve(const Graph &graph, const Form &form);
 
 }  // namespace hector::exec

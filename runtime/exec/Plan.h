@@ -5,9 +5,11 @@
 #pragma once
 
 #include "kernels/cpu/frame.hpp"
+#include "runtime/base/Status.h"
 #include "runtime/exec/Form.h"
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,20 +21,23 @@ using cpu::Domain;
 /// How numbers are stored in a table. Kernels compute in f64 or f32, whatever the storage.
 enum class Storage : uint8_t { F64, F32, BF16, F16, Bool, Index };  // Bool takes one byte, Index eight
 
-/// The order of a table's rows. Outside, edges are in the order of the file and pairs in that of their ids (by type).
+/// The order of a table's rows. Outside, edges are in the order of the file and pairs in that of their ids (by type):
+/// that is None. Pairs by node have the order of their own end, `PairIndex`; other domains have no order.
 enum class Order : uint8_t { None, ByType, ByDst, BySrc };
 
 struct TableSpec {
-  std::string name;  // as the model calls it; for messages and comments
+  std::string name = {};  // as the model calls it; for messages and comments
   Domain domain = Domain::One;
-  std::vector<int64_t> shape;  // of a row
+  std::vector<int64_t> shape = {};  // of a row; extents are at least 1
   Storage storage = Storage::F32;
   Order order = Order::None;
 
+  /// Numbers in a row. The largest int64_t where there are more, so that they are refused and never wrap around.
   int64_t rowSize() const {
     int64_t size = 1;
     for (int64_t extent : shape)
-      size *= extent;
+      if (__builtin_mul_overflow(size, extent, &size))
+        return std::numeric_limits<int64_t>::max();
     return size;
   }
 };
@@ -46,7 +51,8 @@ struct TotalSpec {
   };
   Slots slots = Slots::Full;
   Domain target = Domain::One;
-  int64_t rowBytes = 0;  // a multiple of 64
+  int64_t rowBytes = 0;   // a multiple of 64
+  std::string join = {};  // the symbol, a `cpu::Join` over the rows of `target`
 };
 
 /// Memory that a thread needs while it works on one unit: a fixed part, and one row per row of `domain` below the
@@ -58,44 +64,60 @@ struct ScratchSpec {
 };
 
 struct Launch {
-  std::string kernel;          // the symbol, a `cpu::Kernel`
-  std::string join;            // of a `cpu::Join`; empty where there are no totals
-  std::string label;           // for messages and profiles: "by_dst edge: att, out"
+  std::string kernel = {};      // the symbol, a `cpu::Kernel`
+  std::string label = {};       // for messages and profiles: "by_dst edge: att, out"
   Domain domain = Domain::One;  // a unit is a row of it
   /// The offsets by which units are cut into pieces of about equal work (edges, or pairs, below them); without, all
   /// units count the same.
-  std::optional<Form> balance;
-  double unitCost = 1;         // rough operations of a unit, or of one row below it where `balance` is set
-  std::vector<int> inputs;     // tables, as indices into `Plan::tables`
-  std::vector<int> outputs;
-  std::vector<Form> forms;
-  std::vector<TotalSpec> totals;
-  ScratchSpec scratch;
+  std::optional<Form> balance = {};
+  double unitCost = 1;           // rough operations of a unit, or of one row below it where `balance` is set; above 0
+  std::vector<int> inputs = {};  // tables, as indices into `Plan::tables`
+  std::vector<int> outputs = {};
+  std::vector<Form> forms = {};
+  std::vector<TotalSpec> totals = {};
+  ScratchSpec scratch = {};
 };
 
 enum class Phase : uint8_t { Graph, Weights, Forward, Backward };
 
 struct Step {
   Phase phase = Phase::Forward;
-  Launch launch;
+  Launch launch = {};
 };
 
 /// What the caller hands over or gets back, under its name.
 struct Port {
-  std::string name;  // "x", "grad.out", "out", "grad.W"
+  std::string name = {};  // "x", "grad.out", "out", "grad.W"
   int table = 0;
 };
 
 struct Plan {
-  std::string name;  // of the model
-  std::vector<TableSpec> tables;
-  std::vector<Port> inputs;
-  std::vector<Port> outputs;  // two may name one table, and one may be an input
-  std::vector<Step> steps;    // in the order in which they run; phases in their order
-  std::string source;         // the C++ text of all kernels
-  bool wideIds = false;       // the source was made for 64-bit index arrays
+  std::string name = {};  // of the model
+  std::vector<TableSpec> tables = {};
+  std::vector<Port> inputs = {};
+  std::vector<Port> outputs = {};  // two may name one table, and one may be an input
+  std::vector<Step> steps = {};    // in the order in which they run; phases in their order
+  std::string source = {};         // the C++ text of all kernels
+  bool wideIds = false;            // the source was made for 64-bit index arrays
   /// Ends at which every relation has to join one node type: those that the plan relies on.
-  std::vector<Side> relationEnds;
+  std::vector<Side> relationEnds = {};
 };
+
+/// Bytes of one number.
+int64_t byteSize(Storage storage);
+
+/// Where the row of a table is outside, if the table has another order: an index array with an entry per row.
+std::optional<Form> outsideRows(const TableSpec &table);
+
+/// The domain whose rows start where an index array says, one entry each and one more; none for arrays of another kind.
+std::optional<Domain> offsetsOf(const Form &form);
+
+/// The offsets that say how many rows of scratch each unit of a launch needs; none if units need a fixed number of
+/// bytes.
+std::optional<Form> scratchOffsets(const Launch &launch);
+
+/// Fails if a plan contradicts itself: what the executor relies on and does not check again. A plan from the compiler
+/// passes; one from a file may be damaged.
+Status checkPlan(const Plan &plan);
 
 }  // namespace hector::exec

@@ -149,6 +149,48 @@ TEST_P(EdgeOrdersTest, PermutationsMatchSorting) {
       expectPermutation(graph, edges, from, to);
 }
 
+TEST_P(EdgeOrdersTest, RowsHaveAnEntryForEveryEdge) {
+  for (EdgeOrder from : kOrders)
+    for (EdgeOrder to : kOrders) {
+      const Ids before = edges.in(from);
+      Ids after;
+      for (int64_t row : values(graph.edgeRows(from, to)))
+        after.push_back(before[row]);
+      EXPECT_EQ(after, edges.in(to)) << static_cast<int>(from) << " to " << static_cast<int>(to);
+    }
+}
+
+TEST_P(EdgeOrdersTest, FirstEdgesOfPairsHaveTheSmallestNumbers) {
+  auto expectFirsts = [&](const IdArray &firsts, const Pairs &pairs, const Ids &nodes) {
+    ASSERT_EQ(firsts.size(), pairs.count());
+    EXPECT_EQ(firsts.isWide(), isWide);
+    for (int64_t pair = 0; pair < pairs.count(); ++pair) {
+      int64_t first = 0;
+      while (nodes[first] != pairs.node[pair] || edges.etype[first] != pairs.relation[pair])
+        ++first;
+      EXPECT_EQ(firsts[pair], first);
+    }
+  };
+  expectFirsts(graph.srcPairFirsts(), graph.srcPairs(), edges.src);
+  expectFirsts(graph.dstPairFirsts(), graph.dstPairs(), edges.dst);
+}
+
+TEST_P(EdgeOrdersTest, TypesStartWhereTheirRowsDo) {
+  auto expectStarts = [&](TileRows rows, const IdArray &typeOfRow, int64_t numTypes) {
+    const IdArray &starts = graph.typeStarts(rows);
+    ASSERT_EQ(starts.size(), numTypes + 1);
+    EXPECT_EQ(starts.isWide(), isWide);
+    for (int64_t type = 0; type < numTypes; ++type)
+      for (int64_t row = starts[type]; row < starts[type + 1]; ++row)
+        EXPECT_EQ(typeOfRow[row], type);
+    EXPECT_EQ(starts[numTypes], typeOfRow.size());
+  };
+  expectStarts(TileRows::Edges, graph.etype(), edges.numRelations);
+  expectStarts(TileRows::SrcPairs, graph.srcPairs().relation, edges.numRelations);
+  expectStarts(TileRows::DstPairs, graph.dstPairs().relation, edges.numRelations);
+  expectStarts(TileRows::Nodes, graph.ntypeOfNode(), 1);
+}
+
 TEST_P(EdgeOrdersTest, ColumnsAreWhatEdgesLeadTo) {
   for (EdgeOrder order : kOrders) {
     Ids src, dst, etype;
@@ -225,7 +267,10 @@ TEST(EdgeOrdersByHandTest, AnyNumberOfThreadsGivesTheSame) {
     return std::vector<Ids>{values(graph.edgePermutation(EdgeOrder::File, EdgeOrder::Source)),
                             values(graph.edgePermutation(EdgeOrder::Source, EdgeOrder::Destination)),
                             values(graph.edgeColumn(EdgeColumn::SrcPairByNode, EdgeOrder::Destination)),
-                            values(pairs.edgePtr), values(pairs.places)};
+                            values(pairs.edgePtr),
+                            values(pairs.places),
+                            values(graph.dstPairFirsts()),
+                            values(graph.edgeRows(EdgeOrder::Type, EdgeOrder::Type))};
   };
   const std::vector<Ids> one = forms(1);
   EXPECT_EQ(one, forms(5));

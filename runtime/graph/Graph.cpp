@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cassert>
 #include <cstring>
 #include <limits>
@@ -21,6 +22,8 @@
 namespace hector {
 
 namespace {
+
+constexpr int64_t kEdgeGrain = int64_t{1} << 18;  // edges per chunk of loops that do little for each
 
 constexpr std::array<std::string_view, 4> kArrays = {"graph.src", "graph.dst", "graph.etype", "graph.ntype_ptr"};
 
@@ -66,17 +69,16 @@ std::string allowedRange(std::string_view ids, std::string_view things, int64_t 
 
 /// Copies ids in parallel. All must be below `count`; `explain(i, id)` says what is wrong with the first that is not.
 template <class F> Result<IdArray> copyIds(const IdSource &ids, int64_t count, int64_t limit, F &&explain) {
-  constexpr int64_t kGrain = int64_t{1} << 18;
   struct Wrong {
     int64_t place = -1, id = 0;
   };
   auto copy = [&]<class Id>(BigVector<Id> copied) -> Result<IdArray> {
-    std::vector<Wrong> wrong(static_cast<size_t>(numChunks(ids.size(), kGrain)));
-    parallelFor(ids.size(), kGrain, [&](int64_t begin, int64_t end) {
+    std::vector<Wrong> wrong(static_cast<size_t>(numChunks(ids.size(), kEdgeGrain)));
+    parallelFor(ids.size(), kEdgeGrain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         int64_t id = ids[i];
         if (id < 0 || id >= count) {
-          wrong[begin / kGrain] = {i, id};
+          wrong[begin / kEdgeGrain] = {i, id};
           return;
         }
         copied[i] = static_cast<Id>(id);
@@ -182,6 +184,13 @@ struct Graph::Data {
   Lazy<IdArray> outDegreeOrder;
   Lazy<IdArray> inDegreeOrder;
   Lazy<IdArray> ntypeOfNode;
+  Lazy<IdArray> identity;
+  Lazy<IdArray> srcPairFirsts;
+  Lazy<IdArray> dstPairFirsts;
+  Lazy<IdArray> edgeTypeStarts;
+  Lazy<IdArray> nodeTypeStarts;
+  Lazy<Result<IdArray>> srcTypeOfRelation;
+  Lazy<Result<IdArray>> dstTypeOfRelation;
   std::mutex mapsMutex;  // guards the maps, not their entries
   std::map<std::pair<TileRows, int64_t>, Lazy<Tiles>> tiles;
   std::map<std::pair<EdgeOrder, EdgeOrder>, Lazy<IdArray>> permutations;
@@ -204,7 +213,16 @@ struct Graph::Data {
   Pairs pairs(const IdArray &ends, std::span<const int64_t> etypePtr) const {
     return ends.visit([&](auto nodes) { return findPairs(nodes, etypePtr); });
   }
-  Result<IdArray> typeOfRelation(const IdArray &ends, std::span<const int64_t> named, std::string_view endName) const;
+  IdArray starts(std::span<const int64_t> ptr) const {
+    IdArray copy = IdArray::make(static_cast<int64_t>(ptr.size()), limit);
+    for (size_t type = 0; type < ptr.size(); ++type)
+      copy.set(static_cast<int64_t>(type), ptr[type]);
+    return copy;
+  }
+  IdArray identityOf(int64_t size) const;
+  IdArray pairFirsts(const Pairs &pairs) const;
+  Result<IdArray> typeOfRelation(const IdArray &ends, std::span<const int64_t> etypePtr, std::span<const int64_t> named,
+                                 std::string_view endName) const;
 };
 
 Result<std::shared_ptr<Graph::Data>> Graph::Data::build(const IdSource &src, const IdSource &dst, const IdSource &etype,
@@ -252,29 +270,73 @@ Result<std::shared_ptr<Graph::Data>> Graph::Data::build(const IdSource &src, con
   return data;
 }
 
-Result<IdArray> Graph::Data::typeOfRelation(const IdArray &ends, std::span<const int64_t> named,
-                                            std::string_view endName) const {
+IdArray Graph::Data::identityOf(int64_t size) const {
+  return etype.visit([&]<class Id>(std::span<const Id>) {
+    BigVector<Id> ids(static_cast<size_t>(size));
+    parallelFor(size, kEdgeGrain, [&](int64_t begin, int64_t end) {
+      std::iota(ids.begin() + begin, ids.begin() + end, static_cast<Id>(begin));
+    });
+    return IdArray(std::move(ids));
+  });
+}
+
+IdArray Graph::Data::pairFirsts(const Pairs &pairs) const {
+  return pairs.ofEdge.visit([&]<class Id>(std::span<const Id> ofEdge) {
+    BigVector<Id> firsts(static_cast<size_t>(pairs.count()));
+    parallelFor(pairs.count(), kEdgeGrain, [&](int64_t begin, int64_t end) {
+      std::fill(firsts.begin() + begin, firsts.begin() + end, std::numeric_limits<Id>::max());
+    });
+    const bool isFileOrder = edgeNumbers.size() == 0;
+    parallelFor(static_cast<int64_t>(ofEdge.size()), kEdgeGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t e = begin; e < end; ++e) {
+        const auto number = static_cast<Id>(isFileOrder ? e : edgeNumbers[e]);
+        // Numbers rise within a relation, so that a chunk lowers an entry at most once.
+        std::atomic_ref first(firsts[ofEdge[e]]);
+        Id known = first.load(std::memory_order_relaxed);
+        while (number < known && !first.compare_exchange_weak(known, number, std::memory_order_relaxed))
+          ;
+      }
+    });
+    return IdArray(std::move(firsts));
+  });
+}
+
+Result<IdArray> Graph::Data::typeOfRelation(const IdArray &ends, std::span<const int64_t> etypePtr,
+                                            std::span<const int64_t> named, std::string_view endName) const {
+  if (ntypePtr.size() == 1 && numRelations > 0)
+    return Status::invalid("the model asks for the node types that a relation joins, but the graph has no node type");
   IdArray types = IdArray::make(numRelations, limit);
-  for (size_t relation = 0; relation < named.size(); ++relation)
-    types.set(static_cast<int64_t>(relation), std::max<int64_t>(named[relation], 0));
-  int64_t first = 0;  // of the current relation's edges
-  for (int64_t e = 0; e < ends.size(); ++e) {
-    int64_t relation = etype[e];
-    int64_t type = typeOf(ends[e]);
-    if (e == 0 || relation != etype[first]) {
-      first = e;
-      types.set(relation, type);
-    } else if (type != types[relation]) {
-      auto describe = [&](int64_t edge, int64_t nodeType) {
+  for (int64_t relation = 0; relation < numRelations; ++relation)
+    if (etypePtr[relation] < etypePtr[relation + 1])
+      types.set(relation, typeOf(ends[etypePtr[relation]]));
+    else if (!named.empty())
+      types.set(relation, std::max<int64_t>(named[relation], 0));
+  // The first edge of each chunk whose end has another type than its relation's first edge.
+  std::vector<int64_t> odd(static_cast<size_t>(numChunks(ends.size(), kEdgeGrain)), -1);
+  ends.visit([&](auto nodes) {
+    parallelFor(ends.size(), kEdgeGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t e = begin; e < end;) {
+        const int64_t relation = etype[e], stop = std::min(end, etypePtr[relation + 1]), type = types[relation];
+        const int64_t first = ntypePtr[type], last = ntypePtr[type + 1];
+        for (; e < stop; ++e)
+          if (nodes[e] < first || nodes[e] >= last) {
+            odd[begin / kEdgeGrain] = e;
+            return;
+          }
+      }
+    });
+  });
+  for (int64_t e : odd)
+    if (e >= 0) {
+      auto describe = [&](int64_t edge) {
         const int64_t number = edgeNumbers.size() == 0 ? edge : edgeNumbers[edge];
         return "edge " + std::to_string(number) + " has node " + std::to_string(ends[edge]) + " of type " +
-               std::to_string(nodeType);
+               std::to_string(typeOf(ends[edge]));
       };
-      return Status::invalid("relation " + std::to_string(relation) + " has " + std::string(endName) +
-                             " of several node types: " + describe(first, types[relation]) + ", " + describe(e, type) +
+      return Status::invalid("relation " + std::to_string(etype[e]) + " has " + std::string(endName) +
+                             " of several node types: " + describe(etypePtr[etype[e]]) + ", " + describe(e) +
                              "; give each combination of node types a relation of its own");
     }
-  }
   return types;
 }
 
@@ -470,6 +532,13 @@ const IdArray &Graph::edgePermutation(EdgeOrder from, EdgeOrder to) const {
   });
 }
 
+const IdArray &Graph::edgeRows(EdgeOrder from, EdgeOrder to) const {
+  const IdArray &permutation = edgePermutation(from, to);
+  if (permutation.size() == numEdges())
+    return permutation;
+  return data->identity.get([&] { return data->identityOf(numEdges()); });
+}
+
 const IdArray &Graph::edgeColumn(EdgeColumn column, EdgeOrder order) const {
   const bool isOwn = order == EdgeOrder::Type || (order == EdgeOrder::File && edgeNumbers().size() == 0);
   if (isOwn) {
@@ -535,12 +604,36 @@ const Tiles &Graph::tiles(TileRows rows, int64_t height) const {
   });
 }
 
-Result<IdArray> Graph::srcTypeOfRelation() const {
-  return data->typeOfRelation(data->src, data->namedSrc, "sources");
+const IdArray &Graph::srcPairFirsts() const {
+  return data->srcPairFirsts.get([&] { return data->pairFirsts(srcPairs()); });
 }
 
-Result<IdArray> Graph::dstTypeOfRelation() const {
-  return data->typeOfRelation(data->dst, data->namedDst, "destinations");
+const IdArray &Graph::dstPairFirsts() const {
+  return data->dstPairFirsts.get([&] { return data->pairFirsts(dstPairs()); });
+}
+
+const IdArray &Graph::typeStarts(TileRows rows) const {
+  switch (rows) {
+  case TileRows::Edges:
+    return data->edgeTypeStarts.get([&] { return data->starts(etypePtr()); });
+  case TileRows::SrcPairs:
+    return srcPairs().relationPtr;
+  case TileRows::DstPairs:
+    return dstPairs().relationPtr;
+  case TileRows::Nodes:
+    break;
+  }
+  return data->nodeTypeStarts.get([&] { return data->starts(ntypePtr()); });
+}
+
+const Result<IdArray> &Graph::srcTypeOfRelation() const {
+  return data->srcTypeOfRelation.get(
+      [&] { return data->typeOfRelation(data->src, etypePtr(), data->namedSrc, "sources"); });
+}
+
+const Result<IdArray> &Graph::dstTypeOfRelation() const {
+  return data->dstTypeOfRelation.get(
+      [&] { return data->typeOfRelation(data->dst, etypePtr(), data->namedDst, "destinations"); });
 }
 
 void Graph::nameEnds(std::vector<int64_t> src, std::vector<int64_t> dst) {

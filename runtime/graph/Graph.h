@@ -108,7 +108,7 @@ struct Tiles {
   int64_t count() const { return type.size(); }
 };
 
-/// The rows that tiles cut: edges and pairs by relation, nodes by node type.
+/// Rows that are sorted by type, and that tiles cut: edges and pairs by relation, nodes by node type.
 enum class TileRows { Edges, SrcPairs, DstPairs, Nodes };
 
 /// Immutable once created; derived forms are built on first use and kept. Safe to share between threads.
@@ -157,23 +157,31 @@ public:
   /// Where the rows of a table are that is kept in another order: row i of `to` is row p[i] of `from`. Empty where both
   /// are one, also if edges came sorted by type: then File is Type.
   const IdArray &edgePermutation(EdgeOrder from, EdgeOrder to) const;
+  /// The same with an entry for every edge, also where both are one: compiled loops always read it.
+  const IdArray &edgeRows(EdgeOrder from, EdgeOrder to) const;
   /// One entry per edge, in the given order: what a loop over edges in that order reads beside its rows. A loop by
   /// destination gathers rows of sources through `edgeColumn(EdgeColumn::Source, EdgeOrder::Destination)`.
   const IdArray &edgeColumn(EdgeColumn column, EdgeOrder order) const;
   const IdArray &outDegreeOrder() const;  // nodes by falling out-degree, equal ones by rising id
   const IdArray &inDegreeOrder() const;   // the same by in-degree
   const IdArray &ntypeOfNode() const;     // one per node
+  /// The number in the file of each pair's first edge, by the pair's id.
+  const IdArray &srcPairFirsts() const;
+  const IdArray &dstPairFirsts() const;
+  /// Where the rows of each type start, in the order of ids; types + 1 entries.
+  const IdArray &typeStarts(TileRows rows) const;
   /// `height` is at least 1.
   const Tiles &tiles(TileRows rows, int64_t height) const;
 
   /// Says at which node types relations start and end, -1 if that is not known. It counts for relations without edges.
-  /// To be called before the graph is shared.
+  /// To be called before the graph is shared and before anything asks for the types of relations.
   void nameEnds(std::vector<int64_t> src, std::vector<int64_t> dst);
 
   /// The node type at the source (destination) end of each relation. Relations without edges have the type that
-  /// `nameEnds` gave, else type 0. Fails, naming two edges, where a relation joins several types at that end.
-  Result<IdArray> srcTypeOfRelation() const;
-  Result<IdArray> dstTypeOfRelation() const;
+  /// `nameEnds` gave, else type 0. Fails, naming two edges, where a relation joins several types at that end, and where
+  /// there are relations but no node type.
+  const Result<IdArray> &srcTypeOfRelation() const;
+  const Result<IdArray> &dstTypeOfRelation() const;
 
 private:
   struct Data;

@@ -275,6 +275,12 @@ TEST(GraphTest, RelationsHaveOneTypeAtEachEnd) {
   EXPECT_EQ(values(*dst), (Ids{0, 0, 0}));
 }
 
+TEST(GraphTest, RelationsJoinNoTypesWhereThereAreNone) {
+  EXPECT_EQ(make({{}, {}, {}}, {0}, 2).srcTypeOfRelation().status().message(),
+            "the model asks for the node types that a relation joins, but the graph has no node type");
+  EXPECT_TRUE(make({{}, {}, {}}, {0}, 0).dstTypeOfRelation());
+}
+
 TEST(GraphTest, RelationWithSeveralSourceTypesNamesTwoEdges) {
   Result<IdArray> types = make(kExample, {0, 4, 6}, 2).srcTypeOfRelation();
   ASSERT_FALSE(types);

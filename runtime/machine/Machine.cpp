@@ -9,16 +9,13 @@
 #define TOML_EXCEPTIONS 0
 #include <algorithm>
 #include <cassert>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <map>
 #include <optional>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
@@ -302,27 +299,12 @@ Result<std::string> keptMachinePath() {
                          "path; set one of them, or name a file");
 }
 
-/// Creates the folder and those above it, where they are missing, for their owner only.
-static Status makeFolders(const std::filesystem::path &folder) {
-  std::filesystem::path made;
-  for (const auto &part : folder) {
-    made /= part;
-    struct stat info;
-    if (::mkdir(made.c_str(), 0700) != 0 && (::stat(made.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))) {
-      const int error = errno;
-      return Status::invalid(made.string() + ": cannot be created: " + std::strerror(error) +
-                             "; set XDG_CONFIG_HOME to a folder that can be written, or name a file");
-    }
-  }
-  return Status::ok();
-}
-
 Status keepMachine(const MachineDescription &machine) {
   auto path = keptMachinePath();
   if (!path)
     return path.status();
-  if (Status status = makeFolders(std::filesystem::path(*path).parent_path()); !status.isOk())
-    return status;
+  if (Status status = makeFolders(std::filesystem::path(*path).parent_path().string()); !status.isOk())
+    return Status::invalid(status.message() + "; set XDG_CONFIG_HOME to a folder that can be written, or name a file");
   return writeMachine(*path, machine);
 }
 

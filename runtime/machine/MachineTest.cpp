@@ -1,11 +1,10 @@
 #include "runtime/machine/Machine.h"
 
 #include "runtime/base/FolderTest.h"
+#include "runtime/base/Setting.h"
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <optional>
 #include <sys/stat.h>
 
 using namespace hector;
@@ -26,31 +25,6 @@ std::string messageOf(const std::string &text) {
   auto machine = parseMachine(text, "m.toml");
   return machine ? "" : machine.status().message();
 }
-
-/// Sets a variable of the environment while it lives.
-class Setting {
-public:
-  Setting(const char *name, const char *value) : name(name) {
-    if (const char *old = std::getenv(name))
-      before = old;
-    if (value)
-      ::setenv(name, value, 1);
-    else
-      ::unsetenv(name);
-  }
-  ~Setting() {
-    if (before)
-      ::setenv(name, before->c_str(), 1);
-    else
-      ::unsetenv(name);
-  }
-  Setting(const Setting &) = delete;
-  Setting &operator=(const Setting &) = delete;
-
-private:
-  const char *name;
-  std::optional<std::string> before;
-};
 
 class MachineFilesTest : public FolderTest {};
 

@@ -1,5 +1,6 @@
 #include "runtime/storage/File.h"
 
+#include "runtime/base/FileDescriptor.h"
 #include "runtime/base/Interrupt.h"
 #include "runtime/base/Text.h"
 
@@ -13,7 +14,6 @@
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
-#include <utility>
 #include <vector>
 
 namespace hector {
@@ -30,6 +30,7 @@ std::string errorText(int error) {
 Status systemFailure(int error, std::string message) {
   switch (error) {
   case EACCES:
+  case EEXIST:
   case EISDIR:
   case ELOOP:
   case ENAMETOOLONG:
@@ -52,32 +53,6 @@ struct Mapping {
   Mapping(const Mapping &) = delete;
   Mapping &operator=(const Mapping &) = delete;
   ~Mapping() { munmap(address, size); }
-};
-
-/// Closes at the end of its life.
-class FileDescriptor {
-public:
-  FileDescriptor() = default;
-  FileDescriptor(const FileDescriptor &) = delete;
-  FileDescriptor &operator=(const FileDescriptor &) = delete;
-  ~FileDescriptor() { (void)close(); }
-
-  /// Where this fails `errno` says why.
-  bool open(const std::string &path, int flags, mode_t mode = 0) {
-    do
-      fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
-    while (fd < 0 && errno == EINTR);
-    return fd >= 0;
-  }
-  int get() const { return fd; }
-  /// Returns 0 or the error. The descriptor is gone in either case.
-  int close() {
-    int error = fd >= 0 && ::close(std::exchange(fd, -1)) != 0 ? errno : 0;
-    return error == EINTR ? 0 : error;
-  }
-
-private:
-  int fd = -1;
 };
 
 /// Returns 0 or the error: ECANCELED where an interrupt was noted.
@@ -273,6 +248,20 @@ Status replaceFile(const std::string &path, Pieces pieces) {
   if (folderFile.open(folder, O_RDONLY | O_DIRECTORY) && ::fsync(folderFile.get()) != 0 && errno != EINVAL &&
       errno != ENOTSUP)
     return Status::failed(path + ": written, but its folder cannot be synced: " + errorText(errno));
+  return Status::ok();
+}
+
+Status makeFolders(const std::string &folder) {
+  std::filesystem::path made;
+  for (const auto &part : std::filesystem::path(folder)) {
+    made /= part;
+    struct stat info;
+    if (::mkdir(made.c_str(), 0700) != 0) {
+      const int error = errno;
+      if (::stat(made.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+        return systemFailure(error, made.string() + ": cannot be created: " + errorText(error));
+    }
+  }
   return Status::ok();
 }
 

@@ -26,6 +26,9 @@ Result<MappedFile> mapFile(const std::string &path);
 /// where an interrupt is noted meanwhile (`noteInterrupts`).
 Status replaceFile(const std::string &path, std::span<const std::span<const std::byte>> pieces);
 
+/// Creates the folder and those above it, where they are missing, for their owner only.
+Status makeFolders(const std::string &folder);
+
 /// Refuses an output that would replace one of the files that are read, whatever it is called there: by another
 /// spelling, a link or a second name. An input that is a folder stands for the files in it, but for those that end in
 /// `.safetensors`, which nobody imports. Empty names stand for nothing.

@@ -265,6 +265,26 @@ std::vector<double> Tensor::toDoubles() const {
   return values;
 }
 
+Tensor Tensor::transposed() const {
+  assert(shape.size() >= 2);
+  Tensor result;
+  result.dtype = dtype;
+  result.shape = shape;
+  std::swap(result.shape[shape.size() - 2], result.shape[shape.size() - 1]);
+  auto buffer = std::make_shared<std::vector<std::byte>>(numBytes());
+  const auto size = static_cast<int64_t>(byteSize(dtype));
+  const int64_t rows = shape[shape.size() - 2], columns = shape[shape.size() - 1];
+  const int64_t numMatrices = rows * columns == 0 ? 0 : numElements() / (rows * columns);
+  for (int64_t m = 0; m < numMatrices; ++m)
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        std::memcpy(buffer->data() + ((m * columns + j) * rows + i) * size,
+                    bytes + ((m * rows + i) * columns + j) * size, byteSize(dtype));
+  result.bytes = buffer->data();
+  result.owner = std::move(buffer);
+  return result;
+}
+
 int64_t Tensor::intAt(int64_t i) const {
   switch (dtype) {
   case DType::Bool:

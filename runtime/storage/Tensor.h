@@ -42,6 +42,8 @@ struct Tensor {
   static Tensor fromInt64(std::vector<int64_t> shape, std::span<const int64_t> values, DType dtype = DType::I64);
   /// Elements as float64, whatever the stored type (exact but for 64-bit integers beyond 2^53).
   std::vector<double> toDoubles() const;
+  /// A copy with the last two axes swapped; there must be two.
+  Tensor transposed() const;
   /// Element `i` of an integer or Bool tensor. U64 values beyond int64 saturate.
   int64_t intAt(int64_t i) const;
 };

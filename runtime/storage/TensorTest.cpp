@@ -125,6 +125,19 @@ TEST(TensorTest, LargeU64Saturates) {
   EXPECT_EQ(tensor.toDoubles()[0], 0x1p64);
 }
 
+TEST(TensorTest, TransposedSwapsTheLastTwoAxes) {
+  const Tensor tensor =
+      Tensor::fromInt64({2, 2, 3}, std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, DType::I16);
+  const Tensor transposed = tensor.transposed();
+  EXPECT_EQ(transposed.dtype, DType::I16);
+  EXPECT_EQ(transposed.shape, (std::vector<int64_t>{2, 3, 2}));
+  EXPECT_EQ(transposed.toDoubles(), (std::vector<double>{0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11}));
+}
+
+TEST(TensorTest, TransposedMayBeEmpty) {
+  EXPECT_EQ(Tensor::fromDoubles({2, 0}, {}, DType::F32).transposed().shape, (std::vector<int64_t>{0, 2}));
+}
+
 TEST(TensorTest, BytesNeedNoAlignment) {
   auto buffer = std::make_shared<std::vector<std::byte>>(9);
   double value = 1.25;

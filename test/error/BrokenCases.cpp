@@ -86,6 +86,13 @@ void writeCases(const std::filesystem::path &folder) {
          file.tensors["bais"] = file.tensors["bias"];
          file.tensors.erase("bias");
        }},
+      {"x-integers", [](TensorFile &file) { file.tensors["x"] = counting({4, 4}, DType::I64); }},
+      {"graph-alone",
+       [](TensorFile &file) {
+         std::erase_if(file.tensors, [](const auto &entry) { return !entry.first.starts_with("graph."); });
+       }},
+      {"state-dict",
+       [](TensorFile &file) { file.tensors = {{"conv1.weight", counting({2, 6, 4})}, {"conv1.bias", counting({4})}}; }},
       {"x-rows", [](TensorFile &file) { file.tensors["x"] = counting({3, 4}); }},
       {"w-rows", [](TensorFile &file) { file.tensors["w"] = counting({4}); }},
       {"x-rank", [](TensorFile &file) { file.tensors["x"] = counting({4, 2, 2}); }},

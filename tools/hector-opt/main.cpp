@@ -1,5 +1,6 @@
 /// Runs passes on flow in textual form, for compiler work and tests.
 
+#include "compiler/Conversion/FlowToKern/FlowToKern.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "runtime/base/Program.h"
@@ -14,11 +15,12 @@
 static int optMain(int argc, char **argv) {
   llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { throw std::bad_alloc(); });
   mlir::DialectRegistry registry;
-  registry.insert<hector::flow::FlowDialect, mlir::func::FuncDialect>();
+  registry.insert<hector::flow::FlowDialect, hector::kern::KernDialect, mlir::func::FuncDialect>();
   hector::flow::registerFlowPasses();
+  mlir::registerPass(hector::createLowerToKernPass);
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "hector-opt: passes on flow\n", registry));
+  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "hector-opt: passes on flow and kern\n", registry));
 }
 
 int main(int argc, char **argv) {

@@ -1,6 +1,7 @@
 /// What each subcommand is asked to do. A command prints what is wrong and returns the exit code.
 #pragma once
 
+#include "driver/Inputs.h"
 #include "runtime/base/Program.h"
 #include "runtime/base/Status.h"
 
@@ -22,7 +23,7 @@ struct ModelOptions {
 
 struct RunOptions {
   ModelOptions model;
-  std::string casePath;
+  InputSources inputs;
   std::string outPath;
   std::string backend;                           // empty: the best there is
   std::optional<std::vector<std::string>> grad;  // inputs whose gradients are wanted; an empty list: all
@@ -30,6 +31,9 @@ struct RunOptions {
   uint64_t seed = 0;                             // of what it drops
   uint64_t step = 0;
   std::string passes = "default";
+  int threads = 0;          // 0: one per processor
+  std::string memoryLimit;  // bytes, such as 8G; empty: what the machine has
+  bool poison = false;      // memory is filled with NaN wherever nothing should be read
 };
 
 struct CompileOptions {

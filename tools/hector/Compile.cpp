@@ -5,28 +5,16 @@
 #include "compiler/Analysis/Cost.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "driver/Case.h"
+#include "driver/Cpu.h"
 #include "driver/Program.h"
+#include "runtime/base/Memory.h"
 #include "runtime/storage/File.h"
 
 #include <llvm/Support/raw_ostream.h>
 
-#include <charconv>
 #include <cstdio>
 
 namespace hector {
-
-/// "4096", "512K", "32M" or "1G" in bytes.
-static Result<int64_t> parseBytes(const std::string &text) {
-  int64_t number = 0;
-  const char *end = text.data() + text.size();
-  auto [rest, error] = std::from_chars(text.data(), end, number);
-  std::string_view suffix(rest, static_cast<size_t>(end - rest));
-  int shift = suffix == "K" ? 10 : suffix == "M" ? 20 : suffix == "G" ? 30 : suffix.empty() ? 0 : -1;
-  if (error != std::errc() || shift < 0 || number < 1 || number > (int64_t{1} << 40 >> shift))
-    return Status::invalid("--cache takes bytes, such as 32M or 512K, from 1 to 1024G; `" + text +
-                           "` is none of these");
-  return number << shift;
-}
 
 /// The machine that `--machine` and `--cache` describe.
 static Result<MachineDescription> chooseMachine(const CompileOptions &options) {
@@ -34,8 +22,9 @@ static Result<MachineDescription> chooseMachine(const CompileOptions &options) {
   if (!machine || options.cache.empty())
     return machine;
   auto bytes = parseBytes(options.cache);
-  if (!bytes)
-    return bytes.status();
+  if (!bytes || *bytes == 0)
+    return Status::invalid("--cache takes bytes, such as 32M or 512K, from 1 to 1024G; `" + options.cache +
+                           "` is none of these");
   machine->cacheBytes = *bytes;
   return machine;
 }
@@ -100,13 +89,24 @@ static Status compileModel(const CompileOptions &options) {
   };
   if (Status status = program->runPasses(passes, output); !status.isOk())
     return status;
-  if (options.emit == "groups")
+  const bool isLowered = options.emit == "kern" || options.emit == "cpp";
+  if (options.emit == "groups" || isLowered)
     if (Status status = program->formGroups(output); !status.isOk())
       return status;
   std::string text;
   if (options.emit == "summary") {
     text = formatSummary(program->function(), *binding,
                          {options.model.path, passes, dtype, plans, program->groupOptions(output), options.perOp});
+  } else if (options.emit == "kern") {
+    auto kern = kernText(*program);
+    if (!kern)
+      return kern.status();
+    text = std::move(*kern);
+  } else if (options.emit == "cpp") {
+    auto plan = makePlan(*program);
+    if (!plan)
+      return plan.status();
+    text = std::move(plan->source);
   } else {
     llvm::raw_string_ostream out(text);
     program->module().print(out);

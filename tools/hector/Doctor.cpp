@@ -1,10 +1,12 @@
 /// `hector doctor`: what this machine has, which backends would work, and how to get the missing ones.
 
 #include "Commands.h"
+#include "runtime/base/Memory.h"
+#include "runtime/base/Text.h"
+#include "runtime/jit/Compiler.h"
 #include "runtime/machine/Machine.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <dlfcn.h>
 #include <fstream>
 #include <string>
@@ -36,20 +38,6 @@ static std::string findLibrary(std::initializer_list<const char *> names) {
   return "";
 }
 
-static std::string findProgram(const std::string &name) {
-  std::string path = std::getenv("PATH") ? std::getenv("PATH") : "";
-  for (size_t begin = 0; begin <= path.size();) {
-    size_t end = path.find(':', begin);
-    std::string folder = path.substr(begin, end == std::string::npos ? end : end - begin);
-    if (!folder.empty() && access((folder + "/" + name).c_str(), X_OK) == 0)
-      return folder + "/" + name;
-    if (end == std::string::npos)
-      break;
-    begin = end + 1;
-  }
-  return "";
-}
-
 /// Which description of this machine is kept.
 static std::string keptMachine() {
   auto path = keptMachinePath();
@@ -57,6 +45,15 @@ static std::string keptMachine() {
     return "not measured; `hector machine` does";
   auto machine = readMachine(*path);
   return machine ? machine->name + " (" + *path + ")" : machine.status().message();
+}
+
+/// What is kept of compiled code, or why nothing can be.
+static std::string keptCode() {
+  auto state = cacheState();
+  if (!state)
+    return state.status().message();
+  return counted(state->numEntries, "entry", "entries") + ", " + formatBytes(state->numBytes) + " of " +
+         formatBytes(state->limit) + " (" + state->folder + ")";
 }
 
 static void line(const char *mark, const std::string &what, const std::string &detail) {
@@ -74,17 +71,15 @@ int doctorCommand() {
            " threads");
   line("", "memory", std::to_string(mebibytes) + " MiB");
   line("", "measured", keptMachine());
+  line("", "compiled code", keptCode());
 
   std::printf("\nfound\n");
-  std::string compiler;
-  for (const char *name : {"c++", "g++", "clang++"})
-    if (compiler.empty())
-      compiler = findProgram(name);
+  auto compiler = findCompiler();
   std::string driver = findLibrary({"libcuda.so.1", "libcuda.so"});
   std::string nvrtc = findLibrary({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"});
   std::string serd = findLibrary({"libserd-0.so.0"});
-  line(compiler.empty() ? "-" : "ok", "C++ compiler",
-       compiler.empty() ? "none on the PATH; apt-get install g++" : compiler);
+  line(compiler ? "ok" : "-", "C++ compiler",
+       compiler ? compiler->path + " (" + compiler->version + ")" : compiler.status().message());
   line(driver.empty() ? "-" : "ok", "CUDA driver",
        driver.empty() ? "no libcuda; it comes with NVIDIA's driver, on machines that have such a GPU" : driver);
   line(nvrtc.empty() ? "-" : "ok", "NVRTC",

@@ -1,9 +1,12 @@
-/// `hector run`: one model on one case.
+/// `hector run`: one model on one graph.
 
-#include "driver/Run.h"
+#include "driver/Cpu.h"
 
 #include "Commands.h"
+#include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
+#include "runtime/jit/Compiler.h"
+#include "runtime/machine/Machine.h"
 #include "runtime/storage/File.h"
 
 #include <cstdio>
@@ -13,21 +16,71 @@ namespace hector {
 /// The backend and number type that the options ask for, or what is wrong with them.
 static Status chooseBackend(RunOptions &options) {
   std::string &backend = options.backend, &dtype = options.model.dtype;
-  if (backend.empty())
-    backend = "interp";
-  if (backend != "interp")
-    return Status::invalid("this build has no `" + backend + "` backend; run with --backend interp");
+  if (backend == "cuda")
+    return Status::invalid("this build has no `cuda` backend; run with --backend cpu or interp");
+  if (backend.empty()) {
+    backend = "cpu";
+    if (auto compiler = findCompiler(); !compiler) {
+      std::fprintf(stderr, "note: the interpreter runs, which is slow: %s\n", compiler.status().message().c_str());
+      backend = "interp";
+      if (dtype.empty())
+        dtype = "f32";
+    }
+  }
   if (dtype.empty())
-    dtype = "f64";
+    dtype = backend == "interp" ? "f64" : "f32";
   if (dtype == "tf32")
-    return Status::invalid("tf32 is a mode of GPU matrix units; the interpreter has f64, f32, f16 and bf16");
+    return Status::invalid("tf32 is a mode of GPU matrix units; the " +
+                           std::string(backend == "interp" ? "interpreter" : "CPU") + " has f64, f32, f16 and bf16");
   return Status::ok();
+}
+
+/// Runs on the CPU as the options say.
+static Result<std::vector<NamedTensor>> runCompiled(Program &program, const Case &loaded, const RunOptions &options) {
+  if (Status status = program.formGroups(); !status.isOk())
+    return status;
+  CpuOptions cpu;
+  cpu.exec = {.threads = options.threads, .memoryLimit = 0, .poison = options.poison};
+  if (!options.memoryLimit.empty()) {
+    auto bytes = parseBytes(options.memoryLimit);
+    if (!bytes || *bytes == 0)
+      return Status::invalid("--memory-limit takes bytes, such as 512M or 8G; `" + options.memoryLimit +
+                             "` is none of these");
+    cpu.exec.memoryLimit = *bytes;
+  }
+  if (options.train)
+    cpu.seed = options.seed;
+  cpu.step = options.step;
+  auto print = [](const std::string &line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+  cpu.events = {print, print};
+  return runOnCpu(program, loaded.graph, loaded.tensors, cpu);
+}
+
+/// "  out [77, 8] F64".
+static std::string line(const std::string &name, const Tensor &tensor) {
+  return "  " + name + " " + formatShape(tensor.shape) + " " + std::string(hector::name(tensor.dtype)) + "\n";
+}
+
+/// What `--init` made: inputs from the seed, and gradients of ones.
+static std::string describeInitial(const RunOptions &options, const Case &loaded,
+                                   const std::vector<std::string> &ones) {
+  std::string text;
+  if (!loaded.initialised.empty())
+    text += "initialised from seed " + std::to_string(*options.inputs.initialSeed) + "\n";
+  for (const std::string &name : loaded.initialised)
+    text += line(name, loaded.tensors.at(name));
+  if (!ones.empty())
+    text += "filled with ones\n";
+  for (const std::string &name : ones)
+    text += line(name, loaded.tensors.at(name));
+  return text;
 }
 
 static Status runModel(RunOptions options) {
   if (Status status = chooseBackend(options); !status.isOk())
     return status;
-  const std::string inputs[] = {options.model.path, options.casePath};
+  std::vector<std::string> inputs = {options.model.path, options.inputs.graph};
+  inputs.insert(inputs.end(), options.inputs.tensors.begin(), options.inputs.tensors.end());
   if (Status status = refuseOverwriting(options.outPath, inputs); !status.isOk())
     return status;
   auto model = loadModel(options.model.path, options.model.entry);
@@ -36,7 +89,7 @@ static Status runModel(RunOptions options) {
   auto binding = bind(*model, {options.model.settings, options.model.sizes});
   if (!binding)
     return binding.status();
-  auto loaded = loadCase(options.casePath, model->signature, *binding);
+  auto loaded = loadCase(options.inputs, model->signature, *binding);
   if (!loaded)
     return loaded.status();
 
@@ -45,27 +98,37 @@ static Status runModel(RunOptions options) {
   if (!program)
     return program.status();
   if (Status status = program->attachGraph(loaded->graph); !status.isOk())
-    return std::move(status).during(options.casePath);
+    return std::move(status).during(options.inputs.graph);
   if (Status status = program->runPasses(options.passes); !status.isOk())
     return status;
-  auto results = run(*program, loaded->graph, loaded->tensors,
-                     {.isTraining = options.train, .seed = options.seed, .step = options.step});
+  std::vector<std::string> ones;
+  if (options.grad && options.inputs.initialSeed) {
+    auto added = addUnitGradients(*program, loaded->graph, loaded->tensors);
+    if (!added)
+      return added.status();
+    ones = std::move(*added);
+  }
+  auto results = options.backend == "cpu"
+                     ? runCompiled(*program, *loaded, options)
+                     : run(*program, loaded->graph, loaded->tensors,
+                           {.isTraining = options.train, .seed = options.seed, .step = options.step});
   if (!results)
-    return std::move(results).status().during(options.casePath);
+    return std::move(results).status().during(options.inputs.files());
 
   TensorFile out;
   out.metadata["model"] = model->signature.name;
-  std::string summary;
+  std::string written;
   for (const auto &[name, tensor] : *results) {
-    summary += "  " + name + " " + formatShape(tensor.shape) + " " + std::string(hector::name(tensor.dtype)) + "\n";
+    written += line(name, tensor);
     out.tensors[name] = tensor;
   }
   if (Status status = writeSafetensors(options.outPath, out); !status.isOk())
     return status;
-  std::printf("%s: %s, %s, %s; %s, %s\nwrote %s\n%s", model->signature.name.c_str(),
+  std::printf("%s: %s, %s, %s; %s, %s\n%swrote %s\n%s", model->signature.name.c_str(),
               counted(loaded->graph.numNodes(), "node").c_str(), counted(loaded->graph.numEdges(), "edge").c_str(),
               counted(loaded->graph.numRelations(), "edge type").c_str(), options.backend.c_str(),
-              options.model.dtype.c_str(), options.outPath.c_str(), summary.c_str());
+              options.model.dtype.c_str(), describeInitial(options, *loaded, ones).c_str(), options.outPath.c_str(),
+              written.c_str());
   return Status::ok();
 }
 

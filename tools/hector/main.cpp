@@ -1,5 +1,6 @@
 /// The command line: options to the structs of Commands.h.
 
+#include "CacheCommand.h"
 #include "Commands.h"
 #include "DataCommands.h"
 #include "DataMakeInfo.h"
@@ -47,6 +48,17 @@ static CLI::Validator unsignedNumber() {
       "");
 }
 
+/// An option by all its names: "--graph or --case". Where there is no such option, the name as it is.
+static std::string allNames(const CLI::App *command, const std::string &name) {
+  const CLI::Option *option = command->get_option_no_throw(name);
+  if (!option)
+    return name;
+  std::string names = option->get_name(false, true);
+  for (size_t comma = names.find(','); comma != std::string::npos; comma = names.find(','))
+    names.replace(comma, 1, " or ");
+  return names;
+}
+
 /// What is wrong with the command line, in one line. A word that nothing takes comes first: CLI11 would rather complain
 /// of the option that it was meant to be.
 static std::string explain(const CLI::App &app, const CLI::ParseError &error) {
@@ -80,13 +92,13 @@ static std::string explain(const CLI::App &app, const CLI::ParseError &error) {
   } else if (isGroup) {
     text = command ? "a command is missing after `" + name + "`" : "a command is missing";
   } else if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError)) {
-    text = "`" + name + "` needs " + text.substr(0, text.find(" is required"));
+    text = "`" + name + "` needs " + allNames(command, text.substr(0, text.find(" is required")));
   } else if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) {
     const std::string word = text.substr(0, text.find(':'));
     const CLI::Option *option = command->get_option_no_throw(word);
-    text = option && option->count() > 1
-               ? "`" + name + "` takes " + word + " once, but it is given " + std::to_string(option->count()) + " times"
-               : "`" + name + "` needs a value after " + word;
+    text = option && option->count() > 1 ? "`" + name + "` takes " + allNames(command, word) +
+                                               " once, but it is given " + std::to_string(option->count()) + " times"
+                                         : "`" + name + "` needs a value after " + allNames(command, word);
   }
   return "error: " + text + "\n   help: see `" + name + " --help`\n";
 }
@@ -102,6 +114,34 @@ static void addModelOptions(CLI::App &command, ModelOptions &options) {
   command.add_option("--dtype", options.dtype, "The numbers to compute with: f64, f32, tf32, bf16 or f16")
       ->check(oneOf({"f64", "f32", "tf32", "bf16", "f16"}))
       ->type_name("TYPE");
+}
+
+/// Adds an option that takes one value each time it is given; CLI11 would also take the words that follow.
+static void addRepeated(CLI::App &command, const std::string &name, std::vector<std::string> &values,
+                        const std::string &help, const std::string &type) {
+  command.add_option(name, values, help)
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false)
+      ->check(notEmpty())
+      ->type_name(type);
+}
+
+static void addInputOptions(CLI::App &command, InputSources &inputs) {
+  command.add_option("--graph,--case", inputs.graph, "The graph, with or without inputs beside it (.safetensors)")
+      ->required()
+      ->type_name("FILE");
+  addRepeated(command, "--tensors", inputs.tensors,
+              "More inputs, which replace those beside the graph (.safetensors); may be repeated", "FILE");
+  addRepeated(command, "--bind", inputs.bindings,
+              "Binds an input to a tensor of another name, or with .T to its transpose; may be repeated",
+              "INPUT=TENSOR");
+  command
+      .add_option("--init", inputs.initialSeed,
+                  "Initialises inputs that no file has, from a seed; and with --grad the gradients of the results, "
+                  "with ones")
+      ->check(unsignedNumber())
+      ->type_name("SEED");
 }
 
 /// What `--grad` stands for where no list of names follows it.
@@ -167,9 +207,9 @@ static int hectorMain(int argc, char **argv) {
   app.footer("hector COMMAND --help shows a command's options and an example.");
 
   RunOptions run;
-  CLI::App *runApp = app.add_subcommand("run", "Runs a model on a case: a graph and tensors in one file");
+  CLI::App *runApp = app.add_subcommand("run", "Runs a model on a graph");
   addModelOptions(*runApp, run.model);
-  runApp->add_option("--case", run.casePath, "The graph and the inputs (.safetensors)")->required()->type_name("FILE");
+  addInputOptions(*runApp, run.inputs);
   runApp->add_option("--out", run.outPath, "Where the results go (.safetensors)")->required()->type_name("FILE");
   runApp->add_option("--backend", run.backend, "interp, cpu or cuda; by default the fastest that this build has")
       ->check(oneOf({"interp", "cpu", "cuda"}))
@@ -186,7 +226,16 @@ static int hectorMain(int argc, char **argv) {
       ->capture_default_str()
       ->type_name("LIST")
       ->check(notEmpty());
-  runApp->footer("Example:\n  hector run models/rgcn.hec --case graph.safetensors --out out.safetensors");
+  runApp->add_option("--threads", run.threads, "How many threads run at once; results do not depend on it")
+      ->transform(wholeNumber<int>(1, 1024))
+      ->type_name("NUMBER");
+  runApp->add_option("--memory-limit", run.memoryLimit, "What tables and index arrays may take, such as 8G")
+      ->type_name("BYTES")
+      ->check(notEmpty());
+  runApp->add_flag("--poison", run.poison, "Fills memory with NaN wherever nothing should be read, to find mistakes");
+  runApp->footer("Examples:\n  hector run models/rgcn.hec --case case.safetensors --out out.safetensors\n"
+                 "  hector run models/rgcn.hec --graph aifb.safetensors --size d_in=64 --size d_out=8 --init 0 "
+                 "--out out.safetensors");
 
   CompileOptions compile;
   CLI::App *compileApp = app.add_subcommand("compile", "Prints a model as the compiler sees it");
@@ -197,9 +246,9 @@ static int hectorMain(int argc, char **argv) {
       ->add_option(
           "--emit", compile.emit,
           "The form: flow as the model says it, flow-opt after the passes, groups with the loops that compute it, "
-          "or a summary of what it costs")
+          "kern with their statements, cpp as they are compiled for a CPU, or a summary of what it costs")
       ->required()
-      ->check(oneOf({"flow", "flow-opt", "groups", "summary"}))
+      ->check(oneOf({"flow", "flow-opt", "groups", "kern", "cpp", "summary"}))
       ->type_name("FORM");
   addGradOption(*compileApp, compile.grad, "Derives the gradients of every input");
   compileApp
@@ -230,6 +279,7 @@ static int hectorMain(int argc, char **argv) {
   auto runMakeOrInfo = addDataMakeAndInfo(*dataApp);
 
   auto runMachine = addMachine(app);
+  auto runCache = addCache(app);
 
   CLI::App *doctorApp = app.add_subcommand("doctor", "Says what this machine has and which backends would work");
   doctorApp->footer("Example:\n  hector doctor");
@@ -254,6 +304,8 @@ static int hectorMain(int argc, char **argv) {
   if (auto code = runMakeOrInfo())
     return *code;
   if (auto code = runMachine())
+    return *code;
+  if (auto code = runCache())
     return *code;
   return doctorCommand();
 }

@@ -1,0 +1,17 @@
+/// Writes kernels as C++ and their launches as a plan.
+#pragma once
+
+#include "compiler/Dialect/Kern/IR/Kern.h"
+#include "runtime/base/Status.h"
+#include "runtime/exec/Plan.h"
+
+namespace hector {
+
+struct CppOptions {
+  bool wideIds = false;  // index arrays have 64 bits an entry
+};
+
+/// The plan of a module in kern, with the C++ text of its kernels.
+Result<exec::Plan> emitCpp(mlir::ModuleOp module, const CppOptions &options = {});
+
+}  // namespace hector

@@ -1,0 +1,125 @@
+/// Writes one kernel as C++.
+#pragma once
+
+#include "compiler/Dialect/Kern/IR/Kern.h"
+#include "compiler/Target/Cpp/Writer.h"
+#include "runtime/exec/Plan.h"
+
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringSet.h>
+
+#include <string>
+#include <vector>
+
+namespace hector {
+
+/// "float", "bf16": how a table's numbers are stored.
+std::string storageName(mlir::Type element);
+
+/// What a launch has to know of a kernel, besides its tables.
+struct KernelFacts {
+  std::vector<std::string> tables;  // names of the arguments
+  std::vector<exec::Form> forms;
+  std::vector<exec::TotalSpec> totals;
+  exec::ScratchSpec scratch;
+  flow::Domain unit = flow::Domain::One;
+  std::optional<exec::Form> balance;
+  double unitCost = 1;
+};
+
+class KernelWriter {
+public:
+  KernelWriter(kern::KernelOp kernel, std::string symbol) : kernel(kernel), symbol(std::move(symbol)) {}
+
+  /// Writes the kernel, and a join for each of its totals: `SYMBOL_join0` and so on.
+  void write(Writer &out);
+  KernelFacts facts;
+
+private:
+  /// A row: how its numbers are read.
+  struct Row {
+    std::string name = {};          // of a number, an array or a pointer
+    bool isPointer = false;         // to numbers as they are stored
+    mlir::Type stored = {};         // of what a pointer points to
+    mlir::Operation *op = nullptr;  // a statement that is computed where it is read
+  };
+  /// An accumulator.
+  struct Acc {
+    std::vector<std::string> names;  // of its rows
+    std::string count;               // of the rows that it took, where that matters
+  };
+  struct Buffer {
+    std::string name, first;
+    int64_t size = 1;
+    mlir::Type element;
+  };
+
+  //===- Statements ----------------------------------------------------------------------------------------------===//
+  void writeBlock(mlir::Block &block);
+  void writeOp(mlir::Operation &op);
+  void writeFor(kern::ForOp loop);
+  void writeTile(kern::TileOp tile);
+  void writeLoad(kern::LoadOp load);
+  void writeStore(kern::StoreOp store);
+  void writeNumber(kern::NumberOp number);
+  void writeBuffer(kern::BufferOp buffer);
+  void writeMap(kern::MapOp map);
+  void writeConcat(kern::ConcatOp concat);
+  void writeMatch(kern::MatchOp match);
+  void writeAcc(mlir::Value acc, kern::AccKind kind);
+  void writeFold(kern::FoldOp fold);
+  void writeStep(kern::StepOp step);
+  void writeFoldStep(kern::StepOp step, kern::FoldOp fold);
+  void writeFinish(kern::FinishOp finish);
+  void writeFoldFinish(kern::FinishOp finish, kern::FoldOp fold);
+  void writeProduct(kern::ProductOp product);
+  void writeOuter(kern::OuterOp outer);
+  void writeTotals();
+  void writeTotalStart(kern::TotalOp total, const std::string &slot);
+  void writeJoin(Writer &out, kern::TotalOp total, unsigned number);
+
+  //===- Rows ----------------------------------------------------------------------------------------------------===//
+  using Axes = std::vector<std::string>;
+  /// The number at `offset` of a row, for a reader whose axes have these names.
+  std::string numberAt(mlir::Value row, const std::string &offset, const Axes &axes, bool isSamePoint);
+  std::string numberAt(mlir::Value row) { return numberAt(row, "0", {}, false); }
+  std::string expression(kern::MapOp map, const Axes &axes);
+  std::string apply(kern::MapOp map, const std::vector<std::string> &operands, const std::string &offset);
+  bool isInlined(kern::MapOp map);
+  bool canRead(kern::MapOp reader, unsigned operand, kern::MapOp source);
+  /// Writes a loop over all numbers of a row, with `body(number, offset)` inside.
+  void forNumbers(mlir::Value row, llvm::function_ref<std::string(std::string, std::string)> body);
+  void openLoops(llvm::ArrayRef<int64_t> sizes, const Axes &axes);
+  void closeLoops(llvm::ArrayRef<int64_t> sizes);
+  Axes axesOf(size_t count);
+  /// Declares a row of numbers, and gives its name.
+  std::string declare(mlir::Type row, const std::string &base, const std::string &value = "");
+  void computeRegion(mlir::Region &region, llvm::ArrayRef<Row> arguments);
+
+  //===- Names ---------------------------------------------------------------------------------------------------===//
+  std::string unique(llvm::StringRef base);
+  std::string nameOf(mlir::Location location, llvm::StringRef otherwise);
+  std::string form(llvm::StringRef name);
+  std::string pathTo(flow::Domain level, mlir::ArrayAttr path);
+  std::string count(flow::Domain domain) const;
+  /// Where the rows of `domain` below the current row of `outer` start.
+  std::string offsetsName(flow::Domain outer, flow::Domain domain);
+
+  kern::KernelOp kernel;
+  std::string symbol;
+  Writer body;
+  llvm::StringSet<> taken;
+  std::vector<std::string> formNames;
+  llvm::StringMap<std::string> formVariables;
+  llvm::DenseMap<mlir::Value, Row> rows;
+  llvm::DenseMap<mlir::Value, Acc> accs;
+  llvm::DenseMap<mlir::Value, Buffer> buffers;
+  llvm::DenseMap<mlir::Value, std::string> tables;
+  std::vector<std::string> large;  // declarations of rows that are too long for the stack
+  std::vector<kern::TotalOp> totals;
+  bool usesSpace = false;
+  int depthOfLoops = 0;
+};
+
+}  // namespace hector

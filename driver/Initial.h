@@ -1,0 +1,24 @@
+/// Numbers for inputs that no file has.
+///
+/// They depend on the seed, the name of the input and its shape, and on nothing else: not on other inputs, on the model
+/// or on the number of threads.
+///
+/// Parameters (EdgeType, NodeType, Shared) are uniform in ±sqrt(6 / (m + n)), where a row's last two axes have m and n
+/// numbers (Glorot and Bengio 2010): `W: EdgeType[16, 8]` in ±0.5. A vector counts as a matrix of one column. A single
+/// number, such as a temperature or the weight of a relation, is 1. Rows of nodes and edges are features: normal with
+/// mean 0 and variance 1. Those of a single number are weights or flags, uniform between 0 and 1, so that roots and
+/// logarithms of sums of them exist.
+#pragma once
+
+#include "language/Signature.h"
+#include "runtime/storage/Tensor.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace hector {
+
+/// An F32 tensor for `input`; `shape` includes the axis of rows.
+Tensor initialTensor(const language::InputDecl &input, std::vector<int64_t> shape, uint64_t seed);
+
+}  // namespace hector

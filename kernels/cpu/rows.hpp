@@ -1,0 +1,93 @@
+/// How generated loops find their tables, rows and working memory.
+#pragma once
+
+#include "kernels/cpu/frame.hpp"
+#include "kernels/cpu/products.hpp"
+
+#include <cstdint>
+
+namespace hector::cpu {
+
+inline constexpr int64_t smallest(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/// Table or index array number `i` of a launch.
+template <class T> T *table(const Frame &frame, int i) { return static_cast<T *>(frame.tables[i]); }
+template <class Id> const Id *form(const Frame &frame, int i) { return static_cast<const Id *>(frame.forms[i]); }
+
+/// A thread's working memory, handed out from front to back. A copy starts where the original is.
+class Scratch {
+public:
+  explicit Scratch(void *memory) : next(static_cast<char *>(memory)) {}
+  template <class T> T *take(int64_t count) {
+    T *taken = reinterpret_cast<T *>(next);
+    next += (count * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
+    return taken;
+  }
+
+private:
+  char *next;
+};
+
+/// The types that rows `begin` to `end` - 1 have, and their rows of each. Type t has the rows ptr[t] to ptr[t + 1] - 1.
+template <class Id> class Segments {
+public:
+  Segments(const Id *ptr, int64_t numTypes, int64_t begin, int64_t end) : last(begin), ptr(ptr), end(end) {
+    // The last type that starts at `begin` or before.
+    int64_t low = 0, high = numTypes;
+    while (high - low > 1) {
+      int64_t middle = (low + high) / 2;
+      (ptr[middle] <= begin ? low : high) = middle;
+    }
+    type = low - 1;
+  }
+  /// Goes to the next type that has rows.
+  bool next() {
+    first = last;
+    if (first >= end)
+      return false;
+    do
+      ++type;
+    while (ptr[type + 1] <= first);
+    last = smallest(ptr[type + 1], end);
+    return true;
+  }
+
+  int64_t type, first = 0, last;
+
+private:
+  const Id *ptr;
+  int64_t end;
+};
+
+/// Row `slot` of a total, whose rows take `rowBytes`.
+template <class T> T *totalRow(const Total &total, int64_t rowBytes, int64_t slot) {
+  return reinterpret_cast<T *>(static_cast<char *>(total.rows) + slot * rowBytes);
+}
+
+template <class T> void fill(T *row, T value, int64_t n) {
+  for (int64_t k = 0; k < n; ++k)
+    row[k] = value;
+}
+
+/// Makes rows of `c` zero where those of `a` are, whatever a product made of them.
+template <class T>
+void clearZeroRows(const T *a, int64_t lda, T *c, int64_t ldc, int64_t rows, int64_t inner, int64_t outer) {
+  for (int64_t r = 0; r < rows; ++r)
+    if (isZero(a + r * lda, inner))
+      fill(c + r * ldc, T(0), outer);
+}
+
+/// Calls `add(first, rows)` for each run of rows of `g` that are not all zeros.
+template <class T, class F> void forNonZeroRows(const T *g, int64_t ldg, int64_t rows, F &&add) {
+  for (int64_t r = 0; r < rows;) {
+    int64_t first = r;
+    while (r < rows && !isZero(g + r * ldg, ldg))
+      ++r;
+    if (r > first)
+      add(first, r - first);
+    while (r < rows && isZero(g + r * ldg, ldg))
+      ++r;
+  }
+}
+
+}  // namespace hector::cpu

@@ -1,0 +1,87 @@
+/// How much memory a plan takes on a graph, and where in it everything lies: known before anything is allocated.
+///
+/// Tables, totals and scratch memory lie in one arena. Two of them may share bytes if no step needs both:
+///
+///   step        0  1  2  3         arena
+///   table a     w  r                 0 ..  63   a, then c
+///   table b        w  r             64 .. 127   b
+///   table c           w  r
+///
+/// Inputs, outputs and whatever the phases Graph and Weights leave are needed throughout. Inputs lie outside of the
+/// arena: in the caller's memory where the plan can read it as it is, else in copies.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/exec/Plan.h"
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace hector::exec {
+
+/// What a plan's memory depends on in a graph.
+struct GraphNumbers {
+  std::array<int64_t, cpu::NumDomains> rows = {};  // of each domain; 0 for pairs that the plan does not ask for
+  bool wideIds = false;
+  bool isSortedByType = false;  // the file has its edges in the order of their types
+};
+/// Counts pairs if the plan asks for them.
+GraphNumbers graphNumbers(const Plan &plan, const Graph &graph);
+
+/// What a launch's memory depends on.
+struct LaunchNumbers {
+  int64_t pieces = 0;
+  int64_t longestUnit = 0;  // rows of scratch memory that the largest unit needs
+};
+
+/// Bytes of the arena, in use from step `first` to step `last`.
+struct Block {
+  int64_t bytes = 0;
+  int first = 0, last = 0;
+  int64_t offset = 0;
+};
+/// Sets the offsets, multiples of 64, so that blocks in use at the same time do not overlap, and returns where the last
+/// one ends. The largest blocks choose first, and each takes the smallest gap that holds it.
+int64_t placeBlocks(std::span<Block> blocks);
+
+struct MemoryPlan {
+  struct Table {
+    Block block;          // without bytes for inputs and for tables that nothing writes
+    bool isKept = false;  // needed throughout; otherwise from `firstWrite` to `lastUse`
+    int firstWrite = -1, lastUse = -1;
+  };
+  struct Launch {
+    std::vector<Block> totals;
+    Block scratch;  // of all threads
+    int64_t scratchPerThread = 0;
+  };
+  std::vector<Table> tables;     // as the plan lists them
+  std::vector<Launch> launches;  // one per step
+  int64_t arenaBytes = 0;
+  int64_t indexBytes = 0;  // the forms that the plan reads and those that they are made from
+  int64_t inputBytes = 0;  // copies of inputs whose rows have another order outside; others depend on the caller
+
+  int64_t peakBytes() const;
+};
+
+/// Numbers too large for an int64_t become the largest one, and are refused by `checkMemory`.
+MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
+                      int threads);
+
+/// Fails if a plan needs more than `limit` bytes (0: no limit) or more than there are: "`rgat` needs 1.2 GiB: tables
+/// and scratch memory 1.0 GiB (the largest table, `att`, 0.5 GiB), index arrays 0.2 GiB; the limit is 1.0 GiB".
+Status checkMemory(const Plan &plan, const GraphNumbers &graph, const MemoryPlan &memory, int64_t limit);
+
+/// Bytes of a table; the largest int64_t if there are more.
+int64_t tableBytes(const TableSpec &table, const GraphNumbers &graph);
+
+/// Bytes of the arrays that a graph builds for these forms, beyond its edges.
+int64_t formBytes(std::span<const Form> forms, const GraphNumbers &graph);
+
+/// The forms that a plan needs: those of its launches and those that permute inputs and outputs.
+std::vector<Form> formsOf(const Plan &plan);
+
+}  // namespace hector::exec

@@ -1,0 +1,99 @@
+#include "runtime/exec/Pieces.h"
+
+#include "runtime/base/Parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+using namespace hector;
+using namespace hector::exec;
+
+namespace {
+
+constexpr double kEnough = 1 << 15;  // operations of a piece
+
+/// Expects that pieces cover the units, in order and without gaps.
+void expectCover(const Pieces &pieces, int64_t units) {
+  int64_t covered = 0;
+  for (int64_t piece = 0; piece < pieces.count; ++piece) {
+    EXPECT_EQ(pieces.begin(piece), covered);
+    EXPECT_GT(pieces.end(piece), covered);
+    covered = pieces.end(piece);
+  }
+  EXPECT_EQ(covered, units);
+}
+
+IdArray offsets(const std::vector<int64_t> &degrees) {
+  BigVector<int32_t> starts = {0};
+  for (int64_t degree : degrees)
+    starts.push_back(static_cast<int32_t>(starts.back() + degree));
+  return IdArray(std::move(starts));
+}
+
+}  // namespace
+
+TEST(PiecesTest, RowsAreCutEvenly) {
+  for (int64_t units : {0, 1, 2, 63, 64, 65, 255, 256, 257, 1000, 100'000})
+    for (double cost : {0.001, 1.0, 100.0, kEnough, 1e12})
+      for (bool hasTotals : {false, true}) {
+        Pieces pieces = cutEvenly(units, cost, hasTotals);
+        expectCover(pieces, units);
+        EXPECT_LE(pieces.count, hasTotals ? 64 : 256);
+        EXPECT_TRUE(pieces.count <= 1 || static_cast<double>(pieces.grain) * cost >= kEnough);
+      }
+}
+
+TEST(PiecesTest, ManyUnitsAreManyPieces) {
+  EXPECT_EQ(cutEvenly(1'000'000, 100, false).count, 256);
+  EXPECT_EQ(cutEvenly(1'000'000, 100, true).count, 64);
+}
+
+TEST(PiecesTest, UnitsBeyond32Bits) {
+  const int64_t units = int64_t{1} << 61;
+  EXPECT_EQ(cutEvenly(units, 1e-300, false).count, 1);
+  expectCover(cutEvenly(units, 1, false), units);
+}
+
+TEST(PiecesTest, BalancedPiecesHaveAboutEqualWork) {
+  std::mt19937_64 random(1);
+  std::vector<int64_t> degrees;
+  for (int i = 0; i < 20'000; ++i)
+    degrees.push_back(static_cast<int64_t>(std::pow(1 / (1 - std::uniform_real_distribution<>(0, 1)(random)), 0.8)));
+  const int64_t longest = *std::max_element(degrees.begin(), degrees.end());
+  const IdArray starts = offsets(degrees);
+  const int64_t units = starts.size() - 1, work = starts[units] + units;
+  Pieces pieces = cutBalanced(starts, 1000, false);
+  expectCover(pieces, units);
+  EXPECT_LE(pieces.count, 256);
+  EXPECT_GE(pieces.count, 100);
+  for (int64_t piece = 0; piece < pieces.count; ++piece) {
+    const int64_t begin = pieces.begin(piece), end = pieces.end(piece);
+    EXPECT_LE(starts[end] - starts[begin] + end - begin, work / 256 + longest + 2);
+  }
+  EXPECT_EQ(longestUnit(starts), longest);
+}
+
+TEST(PiecesTest, LittleWorkIsOnePiece) {
+  Pieces pieces = cutBalanced(offsets({3, 0, 5, 1}), 10, false);
+  EXPECT_EQ(pieces.count, 1);
+  expectCover(pieces, 4);
+}
+
+TEST(PiecesTest, OneHugeUnitLeavesNoEmptyPieces) {
+  std::vector<int64_t> degrees(50, 0);
+  degrees[20] = 1'000'000;
+  Pieces pieces = cutBalanced(offsets(degrees), 1, false);
+  expectCover(pieces, 50);
+  EXPECT_LE(pieces.count, 3);
+}
+
+TEST(PiecesTest, NoUnitsAreNoPieces) {
+  EXPECT_EQ(cutBalanced(offsets({}), 1, false).count, 0);
+  EXPECT_EQ(cutEvenly(0, 1, false).count, 0);
+  EXPECT_EQ(longestUnit(offsets({})), 0);
+}
+
+TEST(PiecesTest, BalancedPiecesWithTotalsAreFew) {
+  EXPECT_EQ(cutBalanced(offsets(std::vector<int64_t>(10'000, 5)), kEnough, true).count, 64);
+}

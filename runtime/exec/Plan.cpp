@@ -1,0 +1,199 @@
+#include "runtime/exec/Plan.h"
+
+#include "runtime/base/Text.h"
+
+#include <cmath>
+#include <set>
+
+namespace hector::exec {
+
+int64_t byteSize(Storage storage) {
+  switch (storage) {
+  case Storage::F64:
+  case Storage::Index:
+    return 8;
+  case Storage::F32:
+    return 4;
+  case Storage::BF16:
+  case Storage::F16:
+    return 2;
+  case Storage::Bool:
+    break;
+  }
+  return 1;
+}
+
+static bool isPair(Domain domain) {
+  return domain == Domain::SrcPair || domain == Domain::DstPair;
+}
+
+static Side sideOf(Domain pairs) {
+  return pairs == Domain::SrcPair ? Side::Source : Side::Destination;
+}
+
+std::optional<Form> outsideRows(const TableSpec &table) {
+  if (table.order == Order::None)
+    return std::nullopt;
+  if (table.domain == Domain::Edge) {
+    const EdgeOrder order = table.order == Order::ByType  ? EdgeOrder::Type
+                            : table.order == Order::ByDst ? EdgeOrder::Destination
+                                                          : EdgeOrder::Source;
+    return Form{.kind = FormKind::EdgeRow, .from = EdgeOrder::File, .to = order};
+  }
+  if (isPair(table.domain) && table.order != Order::ByType)
+    return Form{.kind = FormKind::PlacePair, .side = sideOf(table.domain)};
+  return std::nullopt;
+}
+
+std::optional<Domain> offsetsOf(const Form &form) {
+  switch (form.kind) {
+  case FormKind::Edges:
+  case FormKind::Places:
+    return Domain::Node;
+  case FormKind::PlaceEdges:
+    return form.side == Side::Source ? Domain::SrcPair : Domain::DstPair;
+  case FormKind::Types:
+    return form.types == TileRows::Nodes ? Domain::NodeType : Domain::EdgeType;
+  default:
+    return std::nullopt;
+  }
+}
+
+std::optional<Form> scratchOffsets(const Launch &launch) {
+  const Domain below = launch.scratch.domain;
+  if (launch.scratch.bytesPerRow == 0 || below == launch.domain)
+    return std::nullopt;
+  switch (launch.domain) {
+  case Domain::Node:
+    if (isPair(below))
+      return Form{.kind = FormKind::Places, .side = sideOf(below)};
+    // A node has edges at both ends: those that the launch is balanced by.
+    if (below == Domain::Edge && launch.balance)
+      return Form{.kind = FormKind::Edges, .side = launch.balance->side};
+    return std::nullopt;
+  case Domain::SrcPair:
+  case Domain::DstPair:
+    return Form{.kind = FormKind::PlaceEdges, .side = sideOf(launch.domain)};
+  case Domain::EdgeType:
+    return Form{.kind = FormKind::Types,
+                .types = below == Domain::SrcPair   ? TileRows::SrcPairs
+                         : below == Domain::DstPair ? TileRows::DstPairs
+                                                    : TileRows::Edges};
+  case Domain::NodeType:
+    return Form{.kind = FormKind::Types, .types = TileRows::Nodes};
+  default:
+    return std::nullopt;
+  }
+}
+
+namespace {
+
+/// What went wrong, after the place. Empty if nothing did.
+using Fault = std::string;
+
+/// Checks a plan step by step and keeps what has been written.
+class PlanChecker {
+public:
+  explicit PlanChecker(const Plan &plan) : plan(plan), writtenIn(plan.tables.size()), isInput(plan.tables.size()) {}
+
+  Fault check() {
+    for (const TableSpec &table : plan.tables)
+      if (Fault fault = checkTable(table); !fault.empty())
+        return "table " + inTicks(table.name) + " " + fault;
+    std::set<std::string_view> names;
+    for (const Port &port : plan.inputs) {
+      if (!isTable(port.table) || !names.insert(port.name).second || isInput[port.table])
+        return "input " + inTicks(port.name) + " has no table of its own";
+      isInput[port.table] = true;
+    }
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+      const Step &step = plan.steps[i];
+      Fault fault = i > 0 && step.phase < plan.steps[i - 1].phase
+                        ? "belongs to an earlier phase than the step before it"
+                        : checkLaunch(step.launch);
+      if (fault.empty())
+        fault = checkTables(step);
+      if (!fault.empty())
+        return "step " + std::to_string(i) + " (" + step.launch.label + ") " + fault;
+    }
+    names.clear();
+    for (const Port &port : plan.outputs)
+      if (!isTable(port.table) || !names.insert(port.name).second || !isKnown(port.table))
+        return "nothing computes output " + inTicks(port.name);
+    return "";
+  }
+
+private:
+  bool isTable(int table) const { return table >= 0 && static_cast<size_t>(table) < plan.tables.size(); }
+  bool isKnown(int table) const { return isInput[table] || writtenIn[table]; }
+  std::string nameOf(int table) const { return inTicks(plan.tables[table].name); }
+
+  static Fault checkTable(const TableSpec &table) {
+    for (int64_t extent : table.shape)
+      if (extent < 1)
+        return "has rows of an extent of " + std::to_string(extent);
+    if (table.domain < 0 || table.domain >= Domain::NumDomains)
+      return "has no domain";
+    const bool isForeign = (table.domain == Domain::SrcPair && table.order == Order::ByDst) ||
+                           (table.domain == Domain::DstPair && table.order == Order::BySrc);
+    return isForeign ? "has the pairs of one end in the order of the other" : "";
+  }
+
+  static Fault checkLaunch(const Launch &launch) {
+    if (!(launch.unitCost > 0) || !std::isfinite(launch.unitCost))
+      return "has units of no cost";
+    if (launch.balance && offsetsOf(*launch.balance) != launch.domain)
+      return "is balanced by " + formName(*launch.balance) + ", which has no entries for its units";
+    for (const TotalSpec &total : launch.totals) {
+      if (total.rowBytes < 0 || total.rowBytes % 64 != 0)
+        return "has totals of " + counted(total.rowBytes, "byte") + ", which is no multiple of 64";
+      if (total.join.empty())
+        return "has a total and no join";
+      if (total.target < 0 || total.target >= Domain::NumDomains)
+        return "has a total of no domain";
+    }
+    const ScratchSpec &scratch = launch.scratch;
+    if (scratch.bytes < 0 || scratch.bytesPerRow < 0)
+      return "has a negative amount of scratch memory";
+    if (scratch.bytesPerRow > 0 && scratch.domain != launch.domain && !scratchOffsets(launch))
+      return "has scratch memory for rows that are not below its units";
+    return "";
+  }
+
+  Fault checkTables(const Step &step) {
+    for (int table : step.launch.inputs) {
+      if (!isTable(table))
+        return "reads a table that does not exist";
+      if (!isKnown(table))
+        return "reads table " + nameOf(table) + ", which nothing has written";
+      if (step.phase == Phase::Graph && isInput[table])
+        return "reads input " + nameOf(table) + ", but runs once per graph";
+    }
+    for (int table : step.launch.outputs) {
+      if (!isTable(table))
+        return "writes a table that does not exist";
+      if (isInput[table])
+        return "writes input " + nameOf(table);
+      // What a phase leaves is used by several runs of later ones.
+      if (writtenIn[table] && *writtenIn[table] < Phase::Forward && *writtenIn[table] != step.phase)
+        return "writes table " + nameOf(table) + ", which an earlier phase has left for several runs";
+      if (!writtenIn[table])
+        writtenIn[table] = step.phase;
+    }
+    return "";
+  }
+
+  const Plan &plan;
+  std::vector<std::optional<Phase>> writtenIn;  // the first phase that writes a table
+  std::vector<bool> isInput;
+};
+
+}  // namespace
+
+Status checkPlan(const Plan &plan) {
+  if (Fault fault = PlanChecker(plan).check(); !fault.empty())
+    return Status::invalid("the plan of " + inTicks(plan.name) + " is damaged: " + fault);
+  return Status::ok();
+}
+
+}  // namespace hector::exec

@@ -1,0 +1,96 @@
+#include "runtime/exec/Plan.h"
+
+#include "runtime/exec/TestPlans.h"
+
+#include <gtest/gtest.h>
+
+using namespace hector;
+using namespace hector::exec;
+
+namespace {
+
+/// What is wrong with the example once it is changed.
+template <class F> std::string faultOf(F &&change) {
+  Plan plan = example::plan();
+  change(plan);
+  Status status = checkPlan(plan);
+  if (status.isOk())
+    return "";
+  const std::string start = "the plan of `example` is damaged: ";
+  EXPECT_TRUE(status.message().starts_with(start)) << status.message();
+  return status.message().substr(start.size());
+}
+
+}  // namespace
+
+TEST(PlanTest, ExamplePasses) {
+  EXPECT_EQ(faultOf([](Plan &) {}), "");
+}
+
+TEST(PlanTest, TablesThatDoNotExist) {
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps[0].launch.outputs = {99}; }),
+            "step 0 (in_degree) writes a table that does not exist");
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps[1].launch.inputs = {-1}; }),
+            "step 1 (twice) reads a table that does not exist");
+  EXPECT_EQ(faultOf([](Plan &p) { p.inputs[0].table = 99; }), "input `x` has no table of its own");
+}
+
+TEST(PlanTest, ReadsBeforeAnyWrite) {
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps[2].launch.inputs = {example::Out}; }),
+            "step 2 (scale_rows) reads table `out`, which nothing has written");
+}
+
+TEST(PlanTest, InputsAreNotWritten) {
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps[2].launch.outputs = {example::X}; }), "step 2 (scale_rows) writes input `x`");
+}
+
+TEST(PlanTest, WhatRunsOncePerGraphReadsNoInputs) {
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps[0].launch.inputs = {example::X}; }),
+            "step 0 (in_degree) reads input `x`, but runs once per graph");
+}
+
+TEST(PlanTest, TablesOfEarlierPhasesStay) {
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps[2].launch.outputs.push_back(example::Twice); }),
+            "step 2 (scale_rows) writes table `twice`, which an earlier phase has left for several runs");
+}
+
+TEST(PlanTest, PhasesAreInOrder) {
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps[3].phase = Phase::Graph; }),
+            "step 3 (gather) belongs to an earlier phase than the step before it");
+}
+
+TEST(PlanTest, OutputsAreComputed) {
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps.pop_back(); }), "nothing computes output `gtype`");
+}
+
+TEST(PlanTest, BalanceCountsTheUnits) {
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps[3].launch.balance = form("place_edges.dst"); }),
+            "step 3 (gather) is balanced by place_edges.dst, which has no entries for its units");
+}
+
+TEST(PlanTest, ScratchIsForRowsBelowUnits) {
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps[3].launch.balance.reset(); }),
+            "step 3 (gather) has scratch memory for rows that are not below its units");
+}
+
+TEST(PlanTest, TotalsHaveAJoin) {
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps[4].launch.totals[0].join = ""; }), "step 4 (sum_by_type) has a total and no join");
+}
+
+TEST(PlanTest, PairsHaveTheOrderOfTheirOwnEnd) {
+  EXPECT_EQ(faultOf([](Plan &p) { p.tables[example::H] = {"h", Domain::SrcPair, {2}, Storage::F32, Order::ByDst}; }),
+            "table `h` has the pairs of one end in the order of the other");
+}
+
+TEST(PlanTest, ScratchFollowsTheUnits) {
+  Launch launch = {.domain = Domain::DstPair, .scratch = {.bytesPerRow = 4, .domain = Domain::Edge}};
+  EXPECT_EQ(scratchOffsets(launch), form("place_edges.dst"));
+  launch.domain = Domain::Node;
+  EXPECT_EQ(scratchOffsets(launch), std::nullopt);
+  launch.balance = form("places.src");
+  EXPECT_EQ(scratchOffsets(launch), form("edges.src"));
+  launch.scratch.domain = Domain::DstPair;
+  EXPECT_EQ(scratchOffsets(launch), form("places.dst"));
+  launch.scratch.bytesPerRow = 0;
+  EXPECT_EQ(scratchOffsets(launch), std::nullopt);
+}
