@@ -40,8 +40,9 @@ Result<exec::KernelLookup> loadKernels(const exec::Plan &plan, const JitEvents &
   for (const EmbeddedFile &header : cpuHeaders())
     request.headers.push_back({std::string(header.name), std::string(header.text)});
   request.flags = baseFlags();
-  // Sums may be vectorised where the text says so; a loop that is written out is never reordered.
-  for (const char *flag : {"-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"})
+  // Numbers have the same bits wherever they are computed: nothing is reordered, and multiplications and additions are
+  // not fused, except in products.
+  for (const char *flag : {"-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fvisibility=hidden"})
     request.flags.push_back(flag);
   request.flags.insert(request.flags.end(), flags.begin(), flags.end());
   request.what = plan.name;

@@ -221,8 +221,8 @@ LogicalResult MapOp::verify() {
   if (points != rowSize(getResult().getType()))
     return emitOpError() << "has " << points << " points, but a result of " << rowSize(getResult().getType())
                          << " numbers (C2)";
-  if (getCombine().has_value() == getReduced().empty())
-    return emitOpError() << "combines numbers exactly if it has axes to combine them along (C3)";
+  if (getCombine().has_value() != (getReduced().size() == 1) || getReduced().size() > 1)
+    return emitOpError() << "combines numbers exactly if it has an axis to combine them along (C3)";
   if (getNumOperands() != arity(getFn()))
     return emitOpError() << "has " << getNumOperands() << " operands, but `" << stringifyFn(getFn()) << "` takes "
                          << arity(getFn()) << " (C4)";
