@@ -1,8 +1,7 @@
 /// `hector run`: one model on one graph.
 
-#include "driver/Cpu.h"
-
 #include "Commands.h"
+#include "driver/Cpu.h"
 #include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
 #include "runtime/jit/Compiler.h"
@@ -124,10 +123,9 @@ static Status runModel(RunOptions options) {
       return added.status();
     ones = std::move(*added);
   }
-  auto results = isCompiled
-                     ? runOnCpu(*planned, loaded->graph, loaded->tensors, cpuOptions(options, plan->memoryLimit))
-                     : run(*program, loaded->graph, loaded->tensors,
-                           {.isTraining = options.train, .seed = options.seed, .step = options.step});
+  auto results = isCompiled ? runOnCpu(*planned, loaded->graph, loaded->tensors, cpuOptions(options, plan->memoryLimit))
+                            : run(*program, loaded->graph, loaded->tensors,
+                                  {.isTraining = options.train, .seed = options.seed, .step = options.step});
   if (!results)
     return std::move(results).status().during(options.inputs.files());
 
