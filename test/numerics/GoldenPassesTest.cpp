@@ -9,12 +9,9 @@
 
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 
 namespace hector::numerics {
 namespace {
-
-const char *const kGolden = HECTOR_SOURCE_DIR "/../shared/golden/";
 
 class GoldenPassesTest : public testing::TestWithParam<std::string> {};
 
@@ -29,19 +26,13 @@ std::vector<flow::GraphAttr> graphNumbers(mlir::MLIRContext &context, bool isUni
 }
 
 TEST_P(GoldenPassesTest, GiveTheSameNumbers) {
-  std::string path = std::string(kGolden) + GetParam() + ".safetensors";
-  if (!std::filesystem::exists(path))
-    GTEST_SKIP() << "there is no " << path;
-  auto model = loadFile("test/golden/" + GetParam() + ".hec");
-  ASSERT_TRUE(model) << model.status().message();
-  auto file = readSafetensors(path);
-  ASSERT_TRUE(file) << file.status().message();
-  auto binding = bind(*model);
-  ASSERT_TRUE(binding) << binding.status().message();
-  auto bound = bindCase(*file, model->signature, *binding);
-  ASSERT_TRUE(bound) << bound.status().message();
-  auto program =
-      Program::import(*model, *binding, {.numbers = NumberType::F64, .gradients = std::vector<std::string>()});
+  if (!hasGolden(GetParam()))
+    GTEST_SKIP() << "there is no " << goldenPath(GetParam());
+  auto golden = loadGolden(GetParam(), "test/golden/" + GetParam() + ".hec");
+  ASSERT_TRUE(golden) << golden.status().message();
+  const Case *bound = &golden->bound;
+  auto program = Program::import(golden->model, golden->binding,
+                                 {.numbers = NumberType::F64, .gradients = std::vector<std::string>()});
   ASSERT_TRUE(program) << program.status().message();
 
   std::vector<std::string> ways = {"none", "C", "R", "C,R", "default"};
@@ -183,8 +174,7 @@ INSTANTIATE_TEST_SUITE_P(Sums, HiddenRowsTest,
                                          "sum(e.src.x for e in n.incoming_edges())"));
 
 INSTANTIATE_TEST_SUITE_P(Golden, GoldenPassesTest,
-                         testing::Values("gat_small", "gcn_small", "hgt_small", "rgat_heads_small", "rgat_small",
-                                         "rgcn_small", "sage_small"),
+                         testing::ValuesIn(goldenNames()),
                          [](const auto &info) { return info.param; });
 
 }  // namespace
