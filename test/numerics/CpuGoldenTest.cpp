@@ -41,7 +41,7 @@ protected:
       return program;
     if (Status status = program->attachGraph(golden->bound.graph); !status.isOk())
       return status;
-    if (Status status = program->runPasses("default"); !status.isOk())
+    if (Status status = program->runPasses(getenv("TP") && numbers==NumberType::BF16 ? getenv("TP") : "default"); !status.isOk())
       return status;
     return program;
   }

@@ -143,7 +143,7 @@ protected:
     for (auto &[name, table] : *interpreted)
       if (name.starts_with("grad."))
         expected[name] = std::move(table);
-    expectClose(actual, expected, 1e-9);
+    expectClose(actual, expected, 1e-9, 1e-13);
 
     Tables direction = balancedInputs(model, member.settings, 200);
     if (auto loops = direction.find("self_loop"); loops != direction.end())

@@ -283,7 +283,7 @@ std::pair<Tables, Tables> Golden::compared(const std::vector<NamedTensor> &resul
 
 //===- Comparing -------------------------------------------------------------------------------------------------===//
 
-void expectClose(const Tables &actual, const Tables &expected, double tolerance) {
+void expectClose(const Tables &actual, const Tables &expected, double tolerance, double least) {
   for (const auto &[name, table] : actual)
     EXPECT_TRUE(expected.count(name)) << "the model also gives `" << name << "`";
   for (const auto &[name, table] : expected) {
@@ -300,7 +300,7 @@ void expectClose(const Tables &actual, const Tables &expected, double tolerance)
       largest = std::max(largest, std::abs(value));
     for (size_t i = 0; i < table.values.size(); ++i) {
       double error = std::abs(found->second.values[i] - table.values[i]);
-      ASSERT_TRUE(error <= tolerance * largest)
+      ASSERT_TRUE(error <= std::max(tolerance * largest, least))
           << name << " at " << i << ": " << found->second.values[i] << ", but the formula gives " << table.values[i];
     }
   }

@@ -42,9 +42,9 @@ Tables rgcnBases(G g, In in) {
 Tables rgcnBlocks(G g, In in) {
   int64_t blocks = in.size("blocks");
   return rgcnWith(g, in, blocks * in.size("o"), [&](const Row &x, int64_t r) {
-    Row y;
+    Row W = in("W", r), y;
     for (int64_t b = 0; b < blocks; ++b)
-      y = join({y, times(part(x, b, blocks), part(in("W", r), b, blocks))});
+      y = join({y, times(part(x, b, blocks), part(W, b, blocks))});
     return y;
   });
 }
@@ -64,6 +64,7 @@ Tables rgat(G g, In in) {
 
 Tables rgatHeads(G g, In in, bool isWithin) {
   int64_t heads = in.size("heads"), d = in.size("d");
+  Row q = in("q"), k = in("k");
   std::vector<Row> messages, scores;
   for (int64_t e = 0; e < g.numEdges(); ++e) {
     Row s = times(in("x", g.src[e]), in("W", g.etype[e])), t = times(in("x", g.dst[e]), in("W", g.etype[e]));
@@ -71,7 +72,7 @@ Tables rgatHeads(G g, In in, bool isWithin) {
     for (int64_t h = 0; h < heads; ++h) {
       double sum = 0.0;
       for (int64_t i = 0; i < heads * d; ++i)
-        sum += t[i] * in("q")[i * heads + h] + s[i] * in("k")[i * heads + h];
+        sum += t[i] * q[i * heads + h] + s[i] * k[i * heads + h];
       score.push_back(leaky(sum));
     }
     messages.push_back(s);
@@ -88,17 +89,18 @@ Tables rgatHeads(G g, In in, bool isWithin) {
 
 /// HGT with `heads` heads of size `d`; one head is the layer without.
 Tables hgtWith(G g, In in, int64_t heads, int64_t d) {
-  auto project = [&](int64_t n, const std::string &what) {
-    return times(in("x", n), in("W" + what, g.ntype(n))) + in("b" + what, g.ntype(n));
+  auto project = [&](const std::string &what) {
+    return rows(g.numNodes(),
+                [&](int64_t n) { return times(in("x", n), in("W" + what, g.ntype(n))) + in("b" + what, g.ntype(n)); });
   };
-  std::vector<Row> scores, messages;
+  std::vector<Row> k = project("k"), q = project("q"), v = project("v"), scores, messages;
   for (int64_t e = 0; e < g.numEdges(); ++e) {
-    int64_t r = g.etype[e];
-    Row k = project(g.src[e], "k"), q = project(g.dst[e], "q"), v = project(g.src[e], "v"), score, message;
+    int64_t r = g.etype[e], from = g.src[e];
+    Row kRel = in("k_rel", r), vRel = in("v_rel", r), score, message;
     for (int64_t h = 0; h < heads; ++h) {
-      Row key = times(part(k, h, heads), part(in("k_rel", r), h, heads));
-      score.push_back(dot(part(q, h, heads), key) * in("p_rel", r)[h] / std::sqrt(static_cast<double>(d)));
-      message = join({message, times(part(v, h, heads), part(in("v_rel", r), h, heads))});
+      Row key = times(part(k[from], h, heads), part(kRel, h, heads));
+      score.push_back(dot(part(q[g.dst[e]], h, heads), key) * in("p_rel", r)[h] / std::sqrt(static_cast<double>(d)));
+      message = join({message, times(part(v[from], h, heads), part(vRel, h, heads))});
     }
     scores.push_back(score);
     messages.push_back(message);
@@ -410,6 +412,7 @@ Tables edgeconv(G g, In in) {
 
 Tables monet(G g, In in) {
   int64_t kernels = in.size("kernels"), d = in.size("d"), r = in.size("r");
+  Row mu = in("mu"), inverse = in("inv_sigma");
   auto scale = [&](int64_t v) { return 1.0 / std::sqrt(static_cast<double>(g.incoming(v).size()) + 1.0); };
   return {{"out", table(g.numNodes(), d, [&](int64_t v) {
              Row total = zeros(d);
@@ -419,7 +422,7 @@ Tables monet(G g, In in) {
                for (int64_t k = 0; k < kernels; ++k) {
                  double distance = 0.0;
                  for (int64_t i = 0; i < r; ++i)
-                   distance += std::pow((m[i] - in("mu")[k * r + i]) * in("inv_sigma")[k * r + i], 2);
+                   distance += std::pow((m[i] - mu[k * r + i]) * inverse[k * r + i], 2);
                  total = total + std::exp(-0.5 * distance) / static_cast<double>(kernels) * part(h, k, kernels);
                }
              }
