@@ -16,8 +16,9 @@ namespace {
 
 /// R-GCN with any way to turn a row by a relation's weight.
 Tables rgcnWith(G g, In in, int64_t size, const std::function<Row(const Row &, int64_t)> &turn) {
+  Row root = in("root"), bias = in("bias");
   return {{"out", table(g.numNodes(), size, [&](int64_t v) {
-             Row out = times(in("x", v), in("root")) + in("bias");
+             Row out = times(in("x", v), root) + bias;
              for (int64_t r = 0; r < g.numRelations; ++r)
                out = out +
                      meanOf(ofType(g, g.incoming(v), r), size, [&](int64_t e) { return turn(in("x", g.src[e]), r); });
