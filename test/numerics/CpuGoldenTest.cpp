@@ -7,8 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <optional>
 #include <string>
+#include <utility>
 
 namespace hector::numerics {
 namespace {
@@ -41,7 +42,7 @@ protected:
       return program;
     if (Status status = program->attachGraph(golden->bound.graph); !status.isOk())
       return status;
-    if (Status status = program->runPasses(getenv("TP") && numbers==NumberType::BF16 ? getenv("TP") : "default"); !status.isOk())
+    if (Status status = program->runPasses("default"); !status.isOk())
       return status;
     return program;
   }
@@ -82,7 +83,8 @@ TEST_P(CpuGoldenTest, ComesCloseInBF16) {
   auto [actual, expected] = compute(NumberType::BF16);
   EXPECT_LE(distance(actual.at("out"), expected.at("out")), 2e-2);
 
-  // What rounding the inputs alone does: the same program in f64.
+  // Gradients are compared with what rounding the inputs alone does to the same program in f64. Why some are further
+  // off, and what the figures are: docs/rationale/kern.md, "Numbers of 16 bits".
   Tensors rounded;
   for (const auto &[name, tensor] : golden->bound.tensors)
     rounded[name] = Tensor::fromDoubles(tensor.shape, tensor.toDoubles(), DType::BF16);
@@ -91,9 +93,13 @@ TEST_P(CpuGoldenTest, ComesCloseInBF16) {
   auto results = run(*exact, golden->bound.graph, rounded);
   ASSERT_TRUE(results) << results.status().message();
   Tables explained = golden->compared(*results).first;
-  for (const auto &[name, table] : actual)
-    printf("%-18s %-14s cpu %.2e  inputs rounded %.2e\n", GetParam().c_str(), name.c_str(),
-           distance(table, expected.at(name)), distance(explained.at(name), expected.at(name)));
+  for (const auto &[name, table] : actual) {
+    const double byInputs = distance(explained.at(name), expected.at(name));
+    const double onCpu = distance(table, expected.at(name));
+    // A score of rgat_small changes its sign, and the slope of LeakyReLU with it.
+    const double kink = GetParam() == "rgat_small" && name == "grad.q" ? 1e-2 : 0.0;
+    EXPECT_LE(onCpu, 4.0 * byInputs + 0x1p-8 + kink) << name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, CpuGoldenTest, testing::ValuesIn(goldenNames()),
