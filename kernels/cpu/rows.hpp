@@ -8,11 +8,17 @@
 
 namespace hector::cpu {
 
-inline constexpr int64_t smallest(int64_t a, int64_t b) { return a < b ? a : b; }
+inline constexpr int64_t smallest(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
 
 /// Table or index array number `i` of a launch.
-template <class T> T *table(const Frame &frame, int i) { return static_cast<T *>(frame.tables[i]); }
-template <class Id> const Id *form(const Frame &frame, int i) { return static_cast<const Id *>(frame.forms[i]); }
+template <class T> T *table(const Frame &frame, int i) {
+  return static_cast<T *>(frame.tables[i]);
+}
+template <class Id> const Id *form(const Frame &frame, int i) {
+  return static_cast<const Id *>(frame.forms[i]);
+}
 
 /// A thread's working memory, handed out from front to back. A copy starts where the original is.
 class Scratch {
@@ -67,6 +73,30 @@ template <class T> T *totalRow(const Total &total, int64_t rowBytes, int64_t slo
 template <class T> void fill(T *row, T value, int64_t n) {
   for (int64_t k = 0; k < n; ++k)
     row[k] = value;
+}
+
+/// Σ term(r) for r < n. The order is the same wherever it is called and for every width of vectors: sixteen sums (eight
+/// of double) take a term each in turn, and are added in pairs.
+template <class T, class F> HECTOR_INLINE T sum(int64_t n, F &&term) {
+  constexpr int64_t kSums = 64 / sizeof(T);
+  T rest = 0;
+  int64_t r = 0;
+  if (n >= kSums) {
+    T sums[kSums] = {};
+    for (; r + kSums <= n; r += kSums)
+#pragma GCC unroll 16
+      for (int64_t i = 0; i < kSums; ++i)
+        sums[i] += term(r + i);
+#pragma GCC unroll 4
+    for (int64_t half = kSums / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+      for (int64_t i = 0; i < half; ++i)
+        sums[i] += sums[i + half];
+    rest = sums[0];
+  }
+  for (; r < n; ++r)
+    rest += term(r);
+  return rest;
 }
 
 /// Makes rows of `c` zero where those of `a` are, whatever a product made of them.

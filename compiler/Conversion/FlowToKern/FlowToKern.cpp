@@ -76,8 +76,8 @@ mlir::LogicalResult ModuleLowering::run() {
   for (mlir::Type type : old.getArgumentTypes())
     argumentTypes.push_back(storedType(mlir::cast<RowsType>(type)));
   builder.setInsertionPoint(old);
-  auto function = builder.create<mlir::func::FuncOp>(old.getLoc(), old.getName(),
-                                                     builder.getFunctionType(argumentTypes, {}));
+  auto function =
+      builder.create<mlir::func::FuncOp>(old.getLoc(), old.getName(), builder.getFunctionType(argumentTypes, {}));
   mlir::Block *block = function.addEntryBlock();
   llvm::SmallVector<Stored> arguments, results;
   for (mlir::BlockArgument argument : old.getArguments()) {
@@ -235,8 +235,9 @@ mlir::LogicalResult ModuleLowering::lowerGroup(flow::GroupOp group, llvm::DenseM
     types.push_back(storedType(mlir::cast<RowsType>(group.getResult(i).getType())));
     orders.push_back(flow::OrderAttr::get(builder.getContext(), group.getOrder(i)));
   }
-  auto launch = builder.create<kern::LaunchOp>(group.getLoc(), types, mlir::FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs,
-                                               group.getPhaseAttr(), builder.getArrayAttr(orders));
+  auto launch =
+      builder.create<kern::LaunchOp>(group.getLoc(), types, mlir::FlatSymbolRefAttr::get(kernel.getSymNameAttr()),
+                                     inputs, group.getPhaseAttr(), builder.getArrayAttr(orders));
   for (unsigned i = 0; i < group.getNumResults(); ++i)
     tables[group.getResult(i)] = {launch.getResult(i), group.getOrder(i)};
   return mlir::success();

@@ -402,7 +402,7 @@ bool GroupLowering::readsType(Domain type) {
     reads |= flow::collectMap(op) == map;
     for (unsigned i = 0; i < op->getNumOperands(); ++i)
       reads |= flow::readMap(op, i) == map || (type == Domain::EdgeType && (flow::readMap(op, i) == Map::SrcNodeType ||
-                                                                           flow::readMap(op, i) == Map::DstNodeType));
+                                                                            flow::readMap(op, i) == Map::DstNodeType));
   });
   return reads;
 }
@@ -671,16 +671,15 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
       auto input = mlir::cast<mlir::BlockArgument>(linear.getWeights());
       Access access = levels.find(domain, flow::readMap(op, 1), inputOrders[input.getArgNumber()]);
       mlir::Type rowType = rowTypeOf(linear.getResult().getType());
-      Value result = builder.create<kern::BufferOp>(op->getLoc(),
-                                                    kern::BufferType::get(builder.getContext(), domain, rowType));
-      builder.create<kern::ProductOp>(op->getLoc(), buffersOf.first, kernel.getBody().getArgument(input.getArgNumber()),
-                                      domainAttr(access.level), pathAttr(access), result,
-                                      builder.getI64IntegerAttr(heads), builder.getI64IntegerAttr(inner),
-                                      builder.getI64IntegerAttr(outer),
-                                      linear.getTransposed() ? builder.getUnitAttr() : mlir::UnitAttr(),
-                                      linear.getGuarded() ? builder.getUnitAttr() : mlir::UnitAttr(),
-                                      x.size() == 1 ? builder.getUnitAttr() : mlir::UnitAttr(),
-                                      w.size() == 2 ? builder.getUnitAttr() : mlir::UnitAttr());
+      Value result =
+          builder.create<kern::BufferOp>(op->getLoc(), kern::BufferType::get(builder.getContext(), domain, rowType));
+      builder.create<kern::ProductOp>(
+          op->getLoc(), buffersOf.first, kernel.getBody().getArgument(input.getArgNumber()), domainAttr(access.level),
+          pathAttr(access), result, builder.getI64IntegerAttr(heads), builder.getI64IntegerAttr(inner),
+          builder.getI64IntegerAttr(outer), linear.getTransposed() ? builder.getUnitAttr() : mlir::UnitAttr(),
+          linear.getGuarded() ? builder.getUnitAttr() : mlir::UnitAttr(),
+          x.size() == 1 ? builder.getUnitAttr() : mlir::UnitAttr(),
+          w.size() == 2 ? builder.getUnitAttr() : mlir::UnitAttr());
       buffers[linear.getResult()] = result;
       continue;
     }
@@ -692,8 +691,8 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
     Value acc = makeTotal(op, AccKind::Sum, grad.getVia(), {});
     builder.create<kern::OuterOp>(op->getLoc(), buffersOf.first, buffersOf.second, acc,
                                   builder.getI64IntegerAttr(heads), builder.getI64IntegerAttr(inner),
-                                  builder.getI64IntegerAttr(outer), unit(grad.getTransposed()),
-                                  unit(x.getRank() == 1), unit(g.getRank() == 1), unit(total.getRank() == 2));
+                                  builder.getI64IntegerAttr(outer), unit(grad.getTransposed()), unit(x.getRank() == 1),
+                                  unit(g.getRank() == 1), unit(total.getRank() == 2));
   }
 
   // After them.
@@ -728,7 +727,7 @@ mlir::FailureOr<kern::KernelOp> GroupLowering::run() {
   for (Value result : group.getResults())
     block.addArgument(storedType(mlir::cast<RowsType>(result.getType())), result.getLoc());
   builder.setInsertionPointToEnd(&block);
-  mlir::LogicalResult done = group.isTraversal()                  ? lowerTraversal()
+  mlir::LogicalResult done = group.isTraversal()                   ? lowerTraversal()
                              : group.getLoop() == flow::Loop::Gemm ? lowerGemm()
                                                                    : lowerFlat();
   if (mlir::failed(done)) {

@@ -547,38 +547,54 @@ void KernelWriter::writeMap(kern::MapOp map) {
   ReduceKind kind = *map.getCombine();
   AccKind acc = kind == ReduceKind::Max ? AccKind::Max : kind == ReduceKind::Min ? AccKind::Min : AccKind::Sum;
   Axes outer = axesOf(map.getSizes().size()), inner;
-  for (size_t i = 0; i < map.getReduced().size(); ++i)
-    inner.push_back(map.getReduced().size() == 1 ? "r" : "r" + std::to_string(i));
+  for (size_t i = 0; i < map.getReduced().size(); ++i)  // there is one
+    inner.push_back("r");
   Axes all = outer;
   all.insert(all.end(), inner.begin(), inner.end());
-  auto combine = [&](const std::string &to) {
-    if (acc == AccKind::Sum)
-      body.line("#pragma omp simd reduction(+ : " + to + ")");
+  // A sum is one expression, in an order that does not depend on where it stands.
+  auto sum = [&] {
+    std::string type = numberName(element), count = std::to_string(product(map.getReduced()));
+    std::string value = "cpu::sum<" + type + ">(" + count + ", [&](int64_t r) { return " + bare(expression(map, all)) + "; })";
+    return kind == ReduceKind::Mean ? value + " / " + literal(static_cast<double>(product(map.getReduced())), element)
+                                    : value;
+  };
+  auto choose = [&](const std::string &to) {
     openLoops(map.getReduced(), inner);
     body.line(taking(acc, to, expression(map, all)));
     closeLoops(map.getReduced());
-    if (kind == ReduceKind::Mean)
-      body.line(to + " /= " + literal(static_cast<double>(product(map.getReduced())), element) + ";");
   };
   if (size == 1) {
     for (std::string &axis : outer)
       axis = "0";
     all = outer;
     all.insert(all.end(), inner.begin(), inner.end());
+    if (acc == AccKind::Sum) {
+      std::string value = sum(), name = unique(base);
+      body.line("const " + numberName(element) + " " + name + " = " + value + ";");
+      rows[result] = {.name = name};
+      return;
+    }
     std::string name = declare(result.getType(), base, bare(startOf(acc, element)));
     rows[result] = {.name = name};
-    combine(name);
+    choose(name);
     return;
   }
   std::string name = declare(result.getType(), base);
   rows[result] = {.name = name};
+  std::string place = name + "[" + bare(text(rowMajor(map.getSizes(), map.getContext()), outer)) + "] = ";
+  if (acc == AccKind::Sum) {
+    openLoops(map.getSizes(), outer);
+    body.line(place + sum() + ";");
+    closeLoops(map.getSizes());
+    return;
+  }
   openLoops(map.getSizes().drop_back(), Axes(outer.begin(), outer.end() - 1));
   const std::string &last = outer.back();
   body.open("for (int64_t " + last + " = 0; " + last + " < " + std::to_string(map.getSizes().back()) + "; ++" + last +
             ")");
   body.line(numberName(element) + " total = " + bare(startOf(acc, element)) + ";");
-  combine("total");
-  body.line(name + "[" + bare(text(rowMajor(map.getSizes(), map.getContext()), outer)) + "] = total;");
+  choose("total");
+  body.line(place + "total;");
   body.close();
   closeLoops(map.getSizes().drop_back());
 }
@@ -1049,11 +1065,12 @@ void KernelWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) 
   const std::string &table = tables.at(total.getTable());
   out.line("");
   out.line("// Joins what the pieces of " + symbol + " left for " + table + ".");
-  out.open("extern \"C\" void " + symbol + "_join" + std::to_string(number) +
+  out.open("HECTOR_KERNEL void " + symbol + "_join" + std::to_string(number) +
            "(const cpu::Frame &frame, int64_t begin, int64_t end)");
   out.line(type + " *" + table + " = cpu::table<" + type + ">(frame, " + index + ");");
   for (Value init : total.getInit())
-    out.line("const " + type + " *" + tables.at(init) + " = cpu::table<const " + type + ">(frame, " +
+    out.line("const " + storageName(mlir::cast<RowsType>(init.getType()).getElementType()) + " *" + tables.at(init) +
+             " = cpu::table<const " + storageName(mlir::cast<RowsType>(init.getType()).getElementType()) + ">(frame, " +
              std::to_string(mlir::cast<mlir::BlockArgument>(init).getArgNumber()) + ");");
   if (total.getSorted()) {
     std::string name = exec::formName({.kind = FormKind::Types, .types = typedRows(kernel.getDomain())});
@@ -1319,7 +1336,7 @@ void KernelWriter::write(Writer &out) {
   });
   facts.unitCost = cost;
 
-  out.open("extern \"C\" void " + symbol +
+  out.open("HECTOR_KERNEL void " + symbol +
            "([[maybe_unused]] const cpu::Frame &frame, int64_t begin, int64_t end, [[maybe_unused]] int64_t piece, "
            "[[maybe_unused]] void *scratch)");
   for (mlir::BlockArgument argument : kernel.getBody().getArguments()) {

@@ -203,7 +203,7 @@ def Kern_MapOp : Kern_Op<"map", [Pure]> {
     second operand is the number of the row, and which has a `stream`.
     - (C1) there is a map for each operand, from as many axes as `sizes` and `reduced` have to one offset.
     - (C2) the result has as many numbers as `sizes` have points.
-    - (C3) `combine` is there exactly if `reduced` is not empty.
+    - (C3) `reduced` has one axis at most, and `combine` is there exactly if it has one.
     - (C4) there are as many operands as the function takes.
     ```mlir
     %y = kern.map mul (%a, %s) [affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0 * 16 + d1)>] sizes [4, 16]
