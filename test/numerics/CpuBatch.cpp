@@ -5,8 +5,8 @@ namespace hector::numerics {
 Result<size_t> CpuBatch::add(Program program, const Graph &graph) {
   if (Status status = program.formGroups(); !status.isOk())
     return status;
-  auto plan = makePlan(
-      program, {.wideIds = exec::needsWideIds(graph), .prefix = "p" + std::to_string(items.size()) + "_"});
+  auto plan =
+      makePlan(program, {.wideIds = exec::needsWideIds(graph), .prefix = "p" + std::to_string(items.size()) + "_"});
   if (!plan)
     return std::move(plan).status();
   items.push_back({std::move(program), std::make_shared<const exec::Plan>(std::move(*plan))});

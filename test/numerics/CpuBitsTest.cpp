@@ -1,5 +1,5 @@
-/// Compiled code on a graph that is large enough for its loops to be cut into many pieces: the numbers are right, and the
-/// same bits each time, whatever the number of threads.
+/// Compiled code on a graph that is large enough for its loops to be cut into many pieces: the numbers are right, and
+/// the same bits each time, whatever the number of threads.
 
 #include "runtime/exec/Pieces.h"
 #include "runtime/graph/Synthetic.h"
@@ -41,7 +41,8 @@ protected:
     auto parsed = parseModel(kLayer);
     ASSERT_TRUE(parsed) << parsed.status().message();
     model.emplace(std::move(*parsed));
-    auto file = makeSynthetic({.name = "large", .nodes = 40'000, .nodeTypes = 3, .edges = 100'000, .edgeTypes = 6, .skew = 4, .seed = 1});
+    auto file = makeSynthetic(
+        {.name = "large", .nodes = 40'000, .nodeTypes = 3, .edges = 100'000, .edgeTypes = 6, .skew = 4, .seed = 1});
     ASSERT_TRUE(file) << file.status().message();
     auto made = Graph::fromTensors(*file);
     ASSERT_TRUE(made) << made.status().message();

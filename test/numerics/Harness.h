@@ -97,8 +97,8 @@ bool hasGolden(const std::string &name);
 Result<Golden> loadGolden(const std::string &name, const std::string &modelPath);
 
 /// Adds a test failure where a table is missing, has another shape, or differs by more than `tolerance` times its
-/// largest expected entry, or `least` where that is more: what is left where everything cancels is rounding. NaN differs
-/// from everything.
+/// largest expected entry, or `least` where that is more: what is left where everything cancels is rounding. NaN
+/// differs from everything.
 void expectClose(const Tables &actual, const Tables &expected, double tolerance, double least = 0.0);
 
 }  // namespace hector::numerics

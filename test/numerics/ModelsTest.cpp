@@ -30,8 +30,7 @@ protected:
   /// Another choice for each `turn`; what counts heads and their like is 1 or 3.
   static Setup setUpInputs(const Model &model, const PlainGraph &graph, int turn) {
     constexpr int64_t kSizes[] = {3, 5, 1, 7};
-    auto sizes = GetParam().sizesFor(
-        model, [&](int number) { return kSizes[(turn + number) % 4]; }, turn % 2 ? 1 : 3);
+    auto sizes = GetParam().sizesFor(model, [&](int number) { return kSizes[(turn + number) % 4]; }, turn % 2 ? 1 : 3);
     Settings settings = GetParam().settingsFor(sizes);
     Tables inputs = layerInputs(model, settings, graph, 100 + turn);
     return {std::move(sizes), std::move(settings), std::move(inputs)};
