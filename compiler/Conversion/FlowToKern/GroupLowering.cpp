@@ -47,8 +47,9 @@ AccKind accKind(flow::ReduceKind kind) {
 
 class GroupLowering {
 public:
-  GroupLowering(mlir::OpBuilder &builder, flow::GroupOp group, llvm::ArrayRef<Order> inputOrders)
-      : builder(builder), group(group), inputOrders(inputOrders) {}
+  GroupLowering(mlir::OpBuilder &builder, flow::GroupOp group, llvm::ArrayRef<Order> inputOrders,
+                llvm::ArrayRef<std::string> names)
+      : builder(builder), group(group), inputOrders(inputOrders), names(names) {}
 
   mlir::FailureOr<kern::KernelOp> run();
 
@@ -105,6 +106,7 @@ private:
   mlir::OpBuilder &builder;
   flow::GroupOp group;
   llvm::ArrayRef<Order> inputOrders;
+  llvm::ArrayRef<std::string> names;
   kern::KernelOp kernel;
   Levels levels;
   std::map<Domain, Level> places;
@@ -402,7 +404,7 @@ bool GroupLowering::readsType(Domain type) {
     reads |= flow::collectMap(op) == map;
     for (unsigned i = 0; i < op->getNumOperands(); ++i)
       reads |= flow::readMap(op, i) == map || (type == Domain::EdgeType && (flow::readMap(op, i) == Map::SrcNodeType ||
-                                                                           flow::readMap(op, i) == Map::DstNodeType));
+                                                                            flow::readMap(op, i) == Map::DstNodeType));
   });
   return reads;
 }
@@ -595,10 +597,10 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
     std::erase_if(loads, [&](const auto &entry) { return entry.second.getDefiningOp()->getBlock() != tileBlock; });
     return loop;
   };
-  auto atTile = [&](mlir::Type row) -> Value {
+  auto atTile = [&](mlir::Type row, mlir::Location location) -> Value {
     mlir::OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(places.at(domain).block->getParentOp());
-    return builder.create<kern::BufferOp>(group.getLoc(), kern::BufferType::get(builder.getContext(), domain, row));
+    return builder.create<kern::BufferOp>(location, kern::BufferType::get(builder.getContext(), domain, row));
   };
 
   // Before the products: the rows that they read.
@@ -613,7 +615,9 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
     Value &buffer = packed[{value.getAsOpaquePointer(), map}];
     if (!buffer) {
       Value row = operandRow(op, i);
-      buffer = atTile(row.getType());
+      auto input = mlir::dyn_cast<mlir::BlockArgument>(value);
+      Value named = input ? kernel.getBody().getArgument(input.getArgNumber()) : value;
+      buffer = atTile(row.getType(), named.getLoc());
       places.at(domain).after(builder);
       builder.create<kern::PutOp>(op->getLoc(), row, buffer);
     }
@@ -652,7 +656,7 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
       auto found = packed.find({value.getAsOpaquePointer(), Map::Self});
       Value buffer = found != packed.end() ? found->second : Value();
       if (!buffer) {
-        buffer = atTile(rows.at(value).getType());
+        buffer = atTile(rows.at(value).getType(), value.getLoc());
         places.at(domain).after(builder);
         builder.create<kern::PutOp>(op.getLoc(), rows.at(value), buffer);
       }
@@ -671,16 +675,15 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
       auto input = mlir::cast<mlir::BlockArgument>(linear.getWeights());
       Access access = levels.find(domain, flow::readMap(op, 1), inputOrders[input.getArgNumber()]);
       mlir::Type rowType = rowTypeOf(linear.getResult().getType());
-      Value result = builder.create<kern::BufferOp>(op->getLoc(),
-                                                    kern::BufferType::get(builder.getContext(), domain, rowType));
-      builder.create<kern::ProductOp>(op->getLoc(), buffersOf.first, kernel.getBody().getArgument(input.getArgNumber()),
-                                      domainAttr(access.level), pathAttr(access), result,
-                                      builder.getI64IntegerAttr(heads), builder.getI64IntegerAttr(inner),
-                                      builder.getI64IntegerAttr(outer),
-                                      linear.getTransposed() ? builder.getUnitAttr() : mlir::UnitAttr(),
-                                      linear.getGuarded() ? builder.getUnitAttr() : mlir::UnitAttr(),
-                                      x.size() == 1 ? builder.getUnitAttr() : mlir::UnitAttr(),
-                                      w.size() == 2 ? builder.getUnitAttr() : mlir::UnitAttr());
+      Value result =
+          builder.create<kern::BufferOp>(op->getLoc(), kern::BufferType::get(builder.getContext(), domain, rowType));
+      builder.create<kern::ProductOp>(
+          op->getLoc(), buffersOf.first, kernel.getBody().getArgument(input.getArgNumber()), domainAttr(access.level),
+          pathAttr(access), result, builder.getI64IntegerAttr(heads), builder.getI64IntegerAttr(inner),
+          builder.getI64IntegerAttr(outer), linear.getTransposed() ? builder.getUnitAttr() : mlir::UnitAttr(),
+          linear.getGuarded() ? builder.getUnitAttr() : mlir::UnitAttr(),
+          x.size() == 1 ? builder.getUnitAttr() : mlir::UnitAttr(),
+          w.size() == 2 ? builder.getUnitAttr() : mlir::UnitAttr());
       buffers[linear.getResult()] = result;
       continue;
     }
@@ -692,8 +695,8 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
     Value acc = makeTotal(op, AccKind::Sum, grad.getVia(), {});
     builder.create<kern::OuterOp>(op->getLoc(), buffersOf.first, buffersOf.second, acc,
                                   builder.getI64IntegerAttr(heads), builder.getI64IntegerAttr(inner),
-                                  builder.getI64IntegerAttr(outer), unit(grad.getTransposed()),
-                                  unit(x.getRank() == 1), unit(g.getRank() == 1), unit(total.getRank() == 2));
+                                  builder.getI64IntegerAttr(outer), unit(grad.getTransposed()), unit(x.getRank() == 1),
+                                  unit(g.getRank() == 1), unit(total.getRank() == 2));
   }
 
   // After them.
@@ -723,12 +726,19 @@ mlir::FailureOr<kern::KernelOp> GroupLowering::run() {
   kernel = builder.create<kern::KernelOp>(group.getLoc(), "kernel", group.getLoop(), group.getDomain(),
                                           static_cast<int64_t>(group.getInputs().size()));
   mlir::Block &block = kernel.getBody().emplaceBlock();
-  for (mlir::BlockArgument input : group.getBody().getArguments())
-    block.addArgument(storedType(mlir::cast<RowsType>(input.getType())), input.getLoc());
+  auto addTable = [&](Value table) {
+    const std::string &name = names[block.getNumArguments()];
+    mlir::Location location = group.getLoc();
+    if (!name.empty())
+      location = mlir::NameLoc::get(builder.getStringAttr(name), location);
+    block.addArgument(storedType(mlir::cast<RowsType>(table.getType())), location);
+  };
+  for (Value input : group.getInputs())
+    addTable(input);
   for (Value result : group.getResults())
-    block.addArgument(storedType(mlir::cast<RowsType>(result.getType())), result.getLoc());
+    addTable(result);
   builder.setInsertionPointToEnd(&block);
-  mlir::LogicalResult done = group.isTraversal()                  ? lowerTraversal()
+  mlir::LogicalResult done = group.isTraversal()                   ? lowerTraversal()
                              : group.getLoop() == flow::Loop::Gemm ? lowerGemm()
                                                                    : lowerFlat();
   if (mlir::failed(done)) {
@@ -741,8 +751,8 @@ mlir::FailureOr<kern::KernelOp> GroupLowering::run() {
 }  // namespace
 
 mlir::FailureOr<kern::KernelOp> lowerGroup(mlir::OpBuilder &builder, flow::GroupOp group,
-                                           llvm::ArrayRef<Order> inputOrders) {
-  return GroupLowering(builder, group, inputOrders).run();
+                                           llvm::ArrayRef<Order> inputOrders, llvm::ArrayRef<std::string> names) {
+  return GroupLowering(builder, group, inputOrders, names).run();
 }
 
 }  // namespace hector

@@ -102,7 +102,8 @@ LogicalResult KernelOp::verifyRegions() {
       return emitOpError() << "has argument " << argument.getArgNumber() << " of type " << argument.getType()
                            << ", but arguments are tables (C1)";
   if (getInputs() < 0 || getInputs() > block.getNumArguments())
-    return emitOpError() << "reads " << getInputs() << " tables, but has " << block.getNumArguments() << " arguments (C1)";
+    return emitOpError() << "reads " << getInputs() << " tables, but has " << block.getNumArguments()
+                         << " arguments (C1)";
   unsigned numLoops = 0;
   for (Operation &op : block) {
     bool isLoop = isa<ForOp, TileOp>(op);
@@ -214,7 +215,8 @@ LogicalResult MapOp::verify() {
   for (AffineMapAttr attribute : getMaps().getAsRange<AffineMapAttr>())
     if (AffineMap map = attribute.getValue();
         map.getNumDims() != numAxes || map.getNumSymbols() != 0 || map.getNumResults() != 1)
-      return emitOpError() << "has the map " << attribute << ", but maps lead from " << numAxes << " axes to one offset (C1)";
+      return emitOpError() << "has the map " << attribute << ", but maps lead from " << numAxes
+                           << " axes to one offset (C1)";
   int64_t points = 1;
   for (int64_t size : getSizes())
     points *= size;
