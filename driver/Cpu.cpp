@@ -1,10 +1,16 @@
 #include "driver/Cpu.h"
 
+#include "compiler/Analysis/Cost.h"
 #include "compiler/Conversion/FlowToKern/FlowToKern.h"
 #include "kernels/Headers.h"
+#include "runtime/base/Memory.h"
+#include "runtime/base/Parallel.h"
+#include "runtime/base/Text.h"
 #include "runtime/jit/Compiler.h"
 
 #include <mlir/IR/Verifier.h>
+
+#include <limits>
 
 namespace hector {
 
@@ -40,8 +46,9 @@ Result<exec::KernelLookup> loadKernels(const exec::Plan &plan, const JitEvents &
   for (const EmbeddedFile &header : cpuHeaders())
     request.headers.push_back({std::string(header.name), std::string(header.text)});
   request.flags = baseFlags();
-  // Sums may be vectorised where the text says so; a loop that is written out is never reordered.
-  for (const char *flag : {"-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"})
+  // Numbers have the same bits wherever they are computed: nothing is reordered, and multiplications and additions are
+  // not fused, except in products.
+  for (const char *flag : {"-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fvisibility=hidden"})
     request.flags.push_back(flag);
   request.flags.insert(request.flags.end(), flags.begin(), flags.end());
   request.what = plan.name;
@@ -52,21 +59,72 @@ Result<exec::KernelLookup> loadKernels(const exec::Plan &plan, const JitEvents &
   return exec::KernelLookup([shared](const std::string &symbol) { return shared->find(symbol.c_str()); });
 }
 
-Result<std::vector<NamedTensor>> runOnCpu(const Program &program, const Graph &graph, const Tensors &tensors,
+/// One way to compile a program, and what that takes.
+struct Candidate {
+  Planned planned;
+  int64_t peakBytes = 0;
+  double seconds = 0;
+};
+
+static Result<Candidate> tryPlan(const Program &program, const Graph &graph, const std::string &passes, int threads,
+                                 double memoryWeight) {
+  Program copy = program.clone();
+  if (Status status = copy.runPasses(passes, {}, memoryWeight); !status.isOk())
+    return status;
+  const double seconds = flow::estimate(copy.function(), copy.groupOptions()).seconds;
+  if (Status status = copy.formGroups(); !status.isOk())
+    return status;
+  auto plan = makePlan(copy, {.wideIds = exec::needsWideIds(graph)});
+  if (!plan)
+    return std::move(plan).status();
+  auto memory = exec::memoryFor(*plan, graph, threads);
+  if (!memory)
+    return std::move(memory).status();
+  return Candidate{{std::move(copy), std::make_shared<const exec::Plan>(std::move(*plan))}, memory->peakBytes(), seconds};
+}
+
+Result<Planned> planFor(const Program &program, const Graph &graph, const PlanOptions &options) {
+  const int threads = options.threads > 0 ? options.threads : numThreads();
+  int64_t smallest = std::numeric_limits<int64_t>::max();
+  constexpr double kMost = 256;
+  for (double weight = 1; weight <= kMost; weight *= 4) {
+    auto candidate = tryPlan(program, graph, options.passes, threads, weight);
+    if (!candidate)
+      return std::move(candidate).status();
+    if (options.memoryLimit == 0 || candidate->peakBytes <= options.memoryLimit)
+      return std::move(candidate->planned);
+    smallest = std::min(smallest, candidate->peakBytes);
+  }
+  // The plan that is best by its estimate need not be the smallest.
+  std::optional<Candidate> best;
+  if (options.passes == "default")
+    for (std::string_view name : planNames()) {
+      auto candidate = tryPlan(program, graph, std::string(name), threads, kMost);
+      if (!candidate)
+        return std::move(candidate).status();
+      smallest = std::min(smallest, candidate->peakBytes);
+      if (candidate->peakBytes <= options.memoryLimit && (!best || candidate->seconds < best->seconds))
+        best.emplace(std::move(*candidate));
+    }
+  if (best)
+    return std::move(best->planned);
+  return Status::invalid("the model needs at least " + formatBytes(smallest) + " with " + counted(threads, "thread") +
+                         " on this graph, but the limit is " + formatBytes(options.memoryLimit) +
+                         "; allow more, or compute with --dtype bf16 or without --grad");
+}
+
+Result<std::vector<NamedTensor>> runOnCpu(const Planned &planned, const Graph &graph, const Tensors &tensors,
                                           const CpuOptions &options) {
-  auto made = makePlan(program, {.wideIds = exec::needsWideIds(graph)});
-  if (!made)
-    return std::move(made).status();
-  auto plan = std::make_shared<const exec::Plan>(std::move(made).take());
+  const std::shared_ptr<const exec::Plan> &plan = planned.plan;
+  auto arguments = bindArguments(planned.program, graph, tensors);
+  if (!arguments)
+    return std::move(arguments).status();
   auto kernels = loadKernels(*plan, options.events);
   if (!kernels)
     return std::move(kernels).status();
   auto executor = exec::Executor::create(plan, std::move(*kernels), graph, options.exec);
   if (!executor)
     return std::move(executor).status();
-  auto arguments = bindArguments(program, graph, tensors);
-  if (!arguments)
-    return std::move(arguments).status();
   for (const NamedTensor &argument : *arguments)
     if (Status status = executor->setInput(argument.name, argument.tensor); !status.isOk())
       return status;

@@ -20,6 +20,23 @@ Result<exec::Plan> makePlan(const Program &program, const CppOptions &options = 
 /// The kernels of a program, as text in kern.
 Result<std::string> kernText(const Program &program);
 
+struct PlanOptions {
+  std::string passes = "default";
+  int threads = 0;          // 0: as many as there are processors
+  int64_t memoryLimit = 0;  // bytes; 0: none
+};
+
+/// A program with passes run and groups formed, and its plan for one graph.
+struct Planned {
+  Program program;
+  std::shared_ptr<const exec::Plan> plan;
+};
+
+/// Compiles a program, before any pass and with its graph attached, so that it fits the limit on that graph: the
+/// cheapest plan does as a rule; where it does not fit, memory counts more and more against time, and values are computed
+/// again instead of kept. Fails if no plan fits, with the smallest that was found.
+Result<Planned> planFor(const Program &program, const Graph &graph, const PlanOptions &options = {});
+
 /// Compiles the text of a plan, or finds what was compiled before. `flags` come after the usual ones.
 Result<exec::KernelLookup> loadKernels(const exec::Plan &plan, const JitEvents &events = {},
                                        const std::vector<std::string> &flags = {});
@@ -31,8 +48,8 @@ struct CpuOptions {
   JitEvents events;
 };
 
-/// Runs a program on the CPU: as `run`, but with compiled code.
-Result<std::vector<NamedTensor>> runOnCpu(const Program &program, const Graph &graph, const Tensors &tensors,
+/// Runs a plan on the CPU: as `run`, but with compiled code.
+Result<std::vector<NamedTensor>> runOnCpu(const Planned &planned, const Graph &graph, const Tensors &tensors,
                                           const CpuOptions &options = {});
 
 }  // namespace hector

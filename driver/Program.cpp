@@ -183,7 +183,7 @@ static std::function<void(mlir::Location, const std::string &)> remarkTo(const P
   };
 }
 
-Status Program::runPasses(const std::string &passes, const PassOutput &output) {
+Status Program::runPasses(const std::string &passes, const PassOutput &output, double memoryWeight) {
   // Remarks are for those who ask for them; errors go into the message.
   std::string errors;
   auto remark = remarkTo(output, modelName);
@@ -200,6 +200,7 @@ Status Program::runPasses(const std::string &passes, const PassOutput &output) {
   pipeline.remarks = static_cast<bool>(output.onRemark);
   pipeline.dumps = output.dumps;
   pipeline.onWeighed = output.onPlans;
+  pipeline.memoryWeight = memoryWeight;
   PipelineResult result = runPipeline(module(), passes, pipeline);
   if (result.wrong)
     return Status::invalid(*result.wrong);
@@ -226,7 +227,7 @@ Status Program::formGroups(const PassOutput &output) {
     return mlir::success();
   });
   mlir::PassManager manager(context.get());
-  manager.addNestedPass<mlir::func::FuncOp>(flow::createFormGroupsPass({groups.fuse, groups.rebuild}));
+  manager.addNestedPass<mlir::func::FuncOp>(flow::createFormGroupsPass({groups.fuse, groups.rebuild, groups.memoryWeight}));
   manager.addPass(flow::createSplitPhasesPass());
   if (mlir::failed(manager.run(module())))
     return Status::failed("groups cannot be formed; this is a bug of Hector. Please report it with the model:" +

@@ -69,7 +69,8 @@ public:
   void attachMachine(const MachineDescription &machine);
   /// Runs the passes that `passes` names (`runPipeline`) and derives the gradients that were asked for. After a failure
   /// the program is of no use.
-  Status runPasses(const std::string &passes, const PassOutput &output = {});
+  /// Where memory is short, a larger `memoryWeight` makes it count more against time.
+  Status runPasses(const std::string &passes, const PassOutput &output = {}, double memoryWeight = 1);
   /// Turns ops into the loops that compute them, as the passes that ran want it, and phases into functions that
   /// `function()` calls.
   Status formGroups(const PassOutput &output = {});

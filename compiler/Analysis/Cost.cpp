@@ -53,6 +53,7 @@ Cost estimate(const Groups &groups) {
   const Body &body = groups.getBody();
   Cost cost;
   cost.bandwidth = groups.getMachine().bandwidth;
+  cost.memoryWeight = groups.getMemoryWeight();
   for (const Group &group : groups.list()) {
     cost.groups.push_back(group.cost);
     GroupCost &added = cost.groups.back();

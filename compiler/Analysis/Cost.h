@@ -23,11 +23,15 @@ struct Cost {
   double inputBytes = 0;  // all arguments
   double graphBytes = 0;  // tables that are computed once for a graph
   double bandwidth = 1;   // of the machine
+  double memoryWeight = 1;
 
   /// The number by which plans are compared, in seconds. A byte that is kept for the gradients is counted when it is
   /// written and when it is read. It counts twice more because it occupies memory in between, which limits the size of
   /// graphs.
-  double price() const { return seconds + 2 * keptBytes() / bandwidth; }
+  /// Where memory is short, what is live at once counts as well.
+  double price() const {
+    return seconds + 2 * (memoryWeight * keptBytes() + (memoryWeight - 1) * peakBytes) / bandwidth;
+  }
   double keptBytes() const;
 };
 

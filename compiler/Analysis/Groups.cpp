@@ -39,7 +39,7 @@ bool isBetter(const GroupCost &cost, const GroupCost &other, bool isGpu) {
 class Merger {
 public:
   Merger(const Body &body, const Machine &machine, const GroupOptions &options)
-      : body(body), options(options), pricer(body, machine), isGpu(machine.isGpu()), keptPrice(2 / machine.bandwidth),
+      : body(body), options(options), pricer(body, machine), isGpu(machine.isGpu()), keptPrice(2 * options.memoryWeight / machine.bandwidth),
         groups(body.size()), groupsOf(body.size()), order(body.size()), placeOf(body.size()), permuting(body.size()),
         mark(body.size()) {
     for (unsigned op = 0; op < body.size(); ++op) {
@@ -976,7 +976,7 @@ std::vector<Group> Merger::list(std::vector<unsigned> *numbers) {
 }  // namespace
 
 Groups::Groups(mlir::func::FuncOp function, const GroupOptions &options)
-    : body(std::make_unique<Body>(function)), machine(function) {
+    : body(std::make_unique<Body>(function)), machine(function), memoryWeight(options.memoryWeight) {
   Merger merger(*body, machine, options);
   merger.run();
   groups = merger.list();

@@ -29,6 +29,8 @@ namespace hector::flow {
 struct GroupOptions {
   bool fuse = true;     // without, every op is a group of its own
   bool rebuild = true;  // compute values again where they are read, if that takes less time
+  /// How much memory counts against time: 1 as a rule, more where memory is short.
+  double memoryWeight = 1;
   /// Told what was decided and why, at the place of an op.
   std::function<void(mlir::Location, const std::string &)> remark;
 };
@@ -62,12 +64,14 @@ public:
   bool isComplete() const { return complete; }
   const Body &getBody() const { return *body; }
   const Machine &getMachine() const { return machine; }
+  double getMemoryWeight() const { return memoryWeight; }
   /// The sweeps of a traversal.
   Sweeps sweepsOf(const Group &group) const;
 
 private:
   std::unique_ptr<Body> body;
   Machine machine;
+  double memoryWeight;
   std::vector<Group> groups;
   bool complete = true;
 };

@@ -294,6 +294,7 @@ PipelineResult runPipeline(mlir::ModuleOp module, const std::string &text, const
     if (off.wrong)
       return {.wrong = off.wrong};
     flow::GroupOptions groups = groupsBut(off.passes);
+    groups.memoryWeight = options.memoryWeight;
     auto withGroups = [&](PipelineResult result) {
       result.groups = groups;
       return result;
@@ -329,6 +330,7 @@ PipelineResult runPipeline(mlir::ModuleOp module, const std::string &text, const
     return {.wrong = list.wrong};
   StringRef names = text == "none" ? StringRef() : StringRef(text);
   PipelineResult result = runPlan(module, makePlan(text, names, names, Mode(), options.differentiate, {}), options);
+  result.groups.memoryWeight = options.memoryWeight;
   // Groups are formed in any case; values are computed again only where the list says so.
   result.groups.rebuild = llvm::any_of(list.passes, [](const NamedPass *pass) { return pass->name == "recompute"; });
   return result;

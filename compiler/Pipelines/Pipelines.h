@@ -33,6 +33,7 @@ struct PipelineOptions {
   bool differentiate = false;  // derive the gradients of all inputs
   bool remarks = false;        // whether remarks of passes are wanted; errors always are
   bool dumps = false;          // print the IR after each pass that changed it, on standard error
+  double memoryWeight = 1;     // how much memory counts against time
   std::function<void(const std::vector<PlanCost> &)> onWeighed;  // told which plans were compared, before any remark
 };
 

@@ -4,6 +4,9 @@
 /// Into every loop that calls it, so that the loop vectorises.
 #define HECTOR_INLINE [[gnu::always_inline]] inline
 
+/// A function that the executor finds by its name.
+#define HECTOR_KERNEL extern "C" [[gnu::visibility("default")]]
+
 /// Once per file, however many calls with constants there are.
 #ifdef __clang__
 #define HECTOR_SHARED [[gnu::noinline]]

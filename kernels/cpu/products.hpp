@@ -14,6 +14,13 @@
 
 #include <cstdint>
 
+// Generated code is compiled without fused multiply-adds: a value that two kernels compute must have the same bits in
+// both, and compilers fuse here and not there. In products every term is fused, on every machine that can.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=fast")
+#endif
+
 namespace hector::cpu {
 
 /// Rows of the largest block, and vectors of a row: enough sums that an addition need not wait for the one before it,
@@ -39,6 +46,9 @@ template <class T> struct PanelProduct {
 /// Computes the rows `first` to `first` + kRows - 1 of a panel of kVectors vectors of kBytes. The last may be a part.
 template <class T, int kRows, int kVectors, int kBytes>
 HECTOR_SHARED void multiplyBlock(const PanelProduct<T> &product, int64_t first) {
+#ifdef __clang__
+#pragma clang fp contract(fast)
+#endif
   using V = Vector<T, kBytes>;
   constexpr int64_t kLanes = cpu::kLanes<T, kBytes>;
   const Part<T, kBytes> last(product.columns - (kVectors - 1) * kLanes);
@@ -183,3 +193,7 @@ template <class T> bool isZero(const T *row, int64_t n) {
 }
 
 }  // namespace hector::cpu
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif

@@ -69,6 +69,30 @@ template <class T> void fill(T *row, T value, int64_t n) {
     row[k] = value;
 }
 
+/// Σ term(r) for r < n. The order is the same wherever it is called and for every width of vectors: sixteen sums (eight of
+/// double) take a term each in turn, and are added in pairs.
+template <class T, class F> HECTOR_INLINE T sum(int64_t n, F &&term) {
+  constexpr int64_t kSums = 64 / sizeof(T);
+  T rest = 0;
+  int64_t r = 0;
+  if (n >= kSums) {
+    T sums[kSums] = {};
+    for (; r + kSums <= n; r += kSums)
+#pragma GCC unroll 16
+      for (int64_t i = 0; i < kSums; ++i)
+        sums[i] += term(r + i);
+#pragma GCC unroll 4
+    for (int64_t half = kSums / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+      for (int64_t i = 0; i < half; ++i)
+        sums[i] += sums[i + half];
+    rest = sums[0];
+  }
+  for (; r < n; ++r)
+    rest += term(r);
+  return rest;
+}
+
 /// Makes rows of `c` zero where those of `a` are, whatever a product made of them.
 template <class T>
 void clearZeroRows(const T *a, int64_t lda, T *c, int64_t ldc, int64_t rows, int64_t inner, int64_t outer) {

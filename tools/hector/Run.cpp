@@ -35,25 +35,29 @@ static Status chooseBackend(RunOptions &options) {
   return Status::ok();
 }
 
-/// Runs on the CPU as the options say.
-static Result<std::vector<NamedTensor>> runCompiled(Program &program, const Case &loaded, const RunOptions &options) {
-  if (Status status = program.formGroups(); !status.isOk())
-    return status;
+/// How the options have a plan made.
+static Result<PlanOptions> planOptions(const RunOptions &options) {
+  PlanOptions plan = {options.passes, options.threads, 0};
+  if (options.memoryLimit.empty())
+    return plan;
+  auto bytes = parseBytes(options.memoryLimit);
+  if (!bytes || *bytes == 0)
+    return Status::invalid("--memory-limit takes bytes, such as 512M or 8G; `" + options.memoryLimit +
+                           "` is none of these");
+  plan.memoryLimit = *bytes;
+  return plan;
+}
+
+/// How the options have it run.
+static CpuOptions cpuOptions(const RunOptions &options, int64_t memoryLimit) {
   CpuOptions cpu;
-  cpu.exec = {.threads = options.threads, .memoryLimit = 0, .poison = options.poison};
-  if (!options.memoryLimit.empty()) {
-    auto bytes = parseBytes(options.memoryLimit);
-    if (!bytes || *bytes == 0)
-      return Status::invalid("--memory-limit takes bytes, such as 512M or 8G; `" + options.memoryLimit +
-                             "` is none of these");
-    cpu.exec.memoryLimit = *bytes;
-  }
+  cpu.exec = {.threads = options.threads, .memoryLimit = memoryLimit, .poison = options.poison};
   if (options.train)
     cpu.seed = options.seed;
   cpu.step = options.step;
   auto print = [](const std::string &line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   cpu.events = {print, print};
-  return runOnCpu(program, loaded.graph, loaded.tensors, cpu);
+  return cpu;
 }
 
 /// "  out [77, 8] F64".
@@ -99,17 +103,29 @@ static Status runModel(RunOptions options) {
     return program.status();
   if (Status status = program->attachGraph(loaded->graph); !status.isOk())
     return std::move(status).during(options.inputs.graph);
-  if (Status status = program->runPasses(options.passes); !status.isOk())
+  const bool isCompiled = options.backend == "cpu";
+  auto plan = planOptions(options);
+  if (!plan)
+    return plan.status();
+  std::optional<Planned> planned;
+  if (isCompiled) {
+    auto made = planFor(*program, loaded->graph, *plan);
+    if (!made)
+      return std::move(made).status().during(options.inputs.graph);
+    planned.emplace(std::move(*made));
+  } else if (Status status = program->runPasses(options.passes); !status.isOk()) {
     return status;
+  }
+  const Program &compiled = planned ? planned->program : *program;
   std::vector<std::string> ones;
   if (options.grad && options.inputs.initialSeed) {
-    auto added = addUnitGradients(*program, loaded->graph, loaded->tensors);
+    auto added = addUnitGradients(compiled, loaded->graph, loaded->tensors);
     if (!added)
       return added.status();
     ones = std::move(*added);
   }
-  auto results = options.backend == "cpu"
-                     ? runCompiled(*program, *loaded, options)
+  auto results = isCompiled
+                     ? runOnCpu(*planned, loaded->graph, loaded->tensors, cpuOptions(options, plan->memoryLimit))
                      : run(*program, loaded->graph, loaded->tensors,
                            {.isTraining = options.train, .seed = options.seed, .step = options.step});
   if (!results)

@@ -297,42 +297,56 @@ void KernelWriter::writeMap(kern::MapOp map) {
   rows[result] = {.name = name};
 }
 
-/// A statement that combines numbers along further axes.
+/// A statement that combines numbers along one more axis, `r`.
 void KernelWriter::writeCombine(kern::MapOp map) {
   Value result = map.getResult();
   Type element = kern::elementType(result.getType());
   ReduceKind kind = *map.getCombine();
-  AccKind acc = kind == ReduceKind::Max ? AccKind::Max : kind == ReduceKind::Min ? AccKind::Min : AccKind::Sum;
+  int64_t length = map.getReduced().front();
   const Axes outer = axesOf(map.getSizes()), inner = axesOf(map.getReduced(), "r");
   Axes all = outer;
   all.insert(all.end(), inner.begin(), inner.end());
-  auto combine = [&](const std::string &to) {
-    if (acc == AccKind::Sum && llvm::any_of(inner, [](const std::string &axis) { return axis != "0"; }))
-      body.line("#pragma omp simd reduction(+ : " + to + ")");
+  std::string base = baseOf(map.getLoc(), stringifyFn(map.getFn()));
+  std::string offset = bare(cpp::offsetText(cpp::rowMajor(map.getSizes(), map.getContext()), outer));
+  const bool isShort = kern::rowSize(result.getType()) == 1;
+  if (kind == ReduceKind::Sum || kind == ReduceKind::Mean) {
+    // A sum is one expression, in an order that does not depend on where it stands.
+    std::string value = "cpu::sum<" + numberName(element) + ">(" + std::to_string(length) +
+                        ", [&](int64_t r) { return " + bare(expression(map, all)) + "; })";
+    if (length == 1)
+      value = literal(0, element) + " + " + expression(map, all);
+    else if (kind == ReduceKind::Mean)
+      value += " / " + literal(static_cast<double>(length), element);
+    if (isShort) {
+      std::string name = unique(base);
+      body.line("const " + numberName(element) + " " + name + " = " + value + ";");
+      rows[result] = {.name = name};
+      return;
+    }
+    std::string name = declare(result.getType(), base);
+    openLoops(map.getSizes(), outer);
+    body.line(name + "[" + offset + "] = " + value + ";");
+    closeLoops(outer);
+    rows[result] = {.name = name};
+    return;
+  }
+  AccKind acc = kind == ReduceKind::Max ? AccKind::Max : AccKind::Min;
+  auto choose = [&](const std::string &to) {
     openLoops(map.getReduced(), inner);
     body.line(cpp::taking(acc, to, expression(map, all)));
     closeLoops(inner);
-    if (kind == ReduceKind::Mean)
-      body.line(to + " /= " + literal(static_cast<double>(cpp::product(map.getReduced())), element) + ";");
   };
-  std::string base = baseOf(map.getLoc(), stringifyFn(map.getFn())), start = bare(cpp::startOf(acc, element));
-  if (kern::rowSize(result.getType()) == 1) {
-    std::string name = declare(result.getType(), base, start);
-    rows[result] = {.name = name};
-    combine(name);
-    return;
-  }
-  std::string name = declare(result.getType(), base);
+  std::string start = bare(cpp::startOf(acc, element));
+  std::string name = declare(result.getType(), base, isShort ? start : "");
   rows[result] = {.name = name};
+  if (isShort)
+    return choose(name);
   openLoops(map.getSizes(), outer, /*isBraced=*/true);
-  {
-    NameScope scope(*this);
-    std::string number = unique(flow::stringifyReduceKind(kind));
-    body.line(numberName(element) + " " + number + " = " + start + ";");
-    combine(number);
-    body.line(name + "[" + bare(cpp::offsetText(cpp::rowMajor(map.getSizes(), map.getContext()), outer)) +
-              "] = " + number + ";");
-  }
+  NameScope scope(*this);
+  std::string number = unique(flow::stringifyReduceKind(kind));
+  body.line(numberName(element) + " " + number + " = " + start + ";");
+  choose(number);
+  body.line(name + "[" + offset + "] = " + number + ";");
   closeLoops(outer, /*isBraced=*/true);
 }
 

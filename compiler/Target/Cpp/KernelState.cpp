@@ -381,12 +381,14 @@ void KernelWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) 
   const std::string &table = tables.at(total.getTable());
   out.line("");
   out.line("// Joins what the pieces of " + symbol + " left for " + table + ".");
-  out.open("extern \"C\" void " + symbol + "_join" + std::to_string(number) +
+  out.open("HECTOR_KERNEL void " + symbol + "_join" + std::to_string(number) +
            "(const cpu::Frame &frame, int64_t begin, int64_t end)");
   out.line(type + " *" + table + " = cpu::table<" + type + ">(frame, " + index + ");");
-  for (Value init : total.getInit())
-    out.line("const " + type + " *" + tables.at(init) + " = cpu::table<const " + type + ">(frame, " +
+  for (Value init : total.getInit()) {
+    std::string stored = cpp::storageName(mlir::cast<RowsType>(init.getType()).getElementType());
+    out.line("const " + stored + " *" + tables.at(init) + " = cpu::table<const " + stored + ">(frame, " +
              std::to_string(mlir::cast<mlir::BlockArgument>(init).getArgNumber()) + ");");
+  }
   if (total.getSorted()) {
     std::string name = exec::formName({.kind = FormKind::Types, .types = cpp::typedRows(kernel.getDomain())});
     size_t place = static_cast<size_t>(llvm::find(formNames, name) - formNames.begin());

@@ -285,7 +285,7 @@ void KernelWriter::write(Writer &out) {
   noteUnits();
 
   writeSummary(out);
-  out.open("extern \"C\" void " + symbol + "(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t" +
+  out.open("HECTOR_KERNEL void " + symbol + "(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t" +
            (totals.empty() ? "" : " piece") + ", void *" + (usesScratch ? "scratch" : "") + ")");
   for (mlir::BlockArgument argument : kernel.getBody().getArguments()) {
     auto type = mlir::cast<flow::RowsType>(argument.getType());

@@ -384,6 +384,7 @@ struct FormGroupsPass : impl::FormGroupsPassBase<FormGroupsPass> {
     GroupOptions options;
     options.fuse = fuse;
     options.rebuild = rebuild;
+    options.memoryWeight = memoryWeight;
     options.remark = [](mlir::Location location, const std::string &text) { mlir::emitRemark(location) << text; };
     Groups groups(function, options);
     if (!groups.isComplete()) {

@@ -138,7 +138,8 @@ def FormGroupsPass : FlowPass<"flow-form-groups"> {
   ];
   let options = [
     Option<"fuse", "fuse", "bool", "true", "Compute several ops in one loop where that takes less time">,
-    Option<"rebuild", "rebuild", "bool", "true", "Compute values again where they are read if that takes less time">
+    Option<"rebuild", "rebuild", "bool", "true", "Compute values again where they are read if that takes less time">,
+    Option<"memoryWeight", "memory-weight", "double", "1.0", "How much memory counts against time">
   ];
 }
 
