@@ -24,11 +24,43 @@ RowsType storedType(RowsType type) {
 
 namespace {
 
-/// A table of the new function, and the order in which it is stored.
+/// A table of the new function.
 struct Stored {
   mlir::Value table;
-  Order order = Order::None;
+  Order order = Order::None;  // in which it is stored
+  std::string name = {};      // for people: that of an input or result, or of what computes it
 };
+
+/// What an op computes, in a word: by the name that the model has for it, or by the op's own.
+std::string nameOf(mlir::Operation *op) {
+  if (llvm::StringRef name = flow::tableName(op->getLoc()); !name.empty())
+    return name.str();
+  if (auto reduce = mlir::dyn_cast<flow::ReduceOp>(op))
+    return flow::stringifyReduceKind(reduce.getKind()).str();
+  return op->getName().stripDialect().str();
+}
+
+/// The op that computes a result of a group.
+mlir::Operation *sourceOf(flow::GroupOp group, unsigned result) {
+  mlir::Value value = group.getBody().front().back().getOperand(result);
+  if (auto sweep = value.getDefiningOp<flow::SweepOp>())
+    value = sweep.getBody().front().back().getOperand(mlir::cast<mlir::OpResult>(value).getResultNumber());
+  return value.getDefiningOp();
+}
+
+/// The name under which a phase or the model returns a group's result, unless it is one that `flow-split-phases` made.
+std::string returnedName(mlir::Value result) {
+  for (mlir::OpOperand &use : result.getUses()) {
+    auto end = mlir::dyn_cast<mlir::func::ReturnOp>(use.getOwner());
+    if (!end)
+      continue;
+    auto name = end->getParentOfType<mlir::func::FuncOp>().getResultAttrOfType<mlir::StringAttr>(use.getOperandNumber(),
+                                                                                                 "flow.name");
+    if (name && name != "kept" && !name.getValue().starts_with("kept."))
+      return name.str();
+  }
+  return {};
+}
 
 class ModuleLowering {
 public:
@@ -42,7 +74,7 @@ private:
   mlir::LogicalResult lowerGroup(flow::GroupOp group, llvm::DenseMap<mlir::Value, Stored> &tables);
   void lowerConstant(flow::ConstantOp number, llvm::DenseMap<mlir::Value, Stored> &tables);
   kern::KernelOp unify(kern::KernelOp kernel, llvm::function_ref<std::string()> makeName);
-  std::string nameOf(flow::GroupOp group);
+  std::string kernelName(flow::GroupOp group);
   std::string unique(std::string name);
 
   mlir::ModuleOp module;
@@ -87,7 +119,8 @@ mlir::LogicalResult ModuleLowering::run() {
     if (order == Order::None && (domain == Domain::Edge || domain == Domain::SrcPair || domain == Domain::DstPair))
       order = Order::ByType;
     unsigned i = argument.getArgNumber();
-    arguments.push_back({block->getArgument(i), order});
+    auto name = old.getArgAttrOfType<mlir::StringAttr>(i, "flow.name");
+    arguments.push_back({block->getArgument(i), order, name ? name.str() : ""});
     function.setArgAttrs(i, old.getArgAttrDict(i));
     if (order != Order::None)
       function.setArgAttr(i, "kern.order", flow::OrderAttr::get(builder.getContext(), order));
@@ -149,22 +182,23 @@ mlir::LogicalResult ModuleLowering::lowerBody(mlir::func::FuncOp function, llvm:
   return mlir::success();
 }
 
-/// A name for people: what the kernel computes.
-std::string ModuleLowering::nameOf(flow::GroupOp group) {
+/// A name for people: what the kernel computes. Results of the model come first.
+std::string ModuleLowering::kernelName(flow::GroupOp group) {
   llvm::SmallVector<std::string> parts;
-  mlir::Operation *end = &group.getBody().front().back();
-  for (auto [i, value] : llvm::enumerate(end->getOperands())) {
-    std::string name;
-    for (char c : flow::tableName(group.getResult(static_cast<unsigned>(i)).getLoc()))
-      name += llvm::isAlnum(c) ? c : '_';
-    if (name.empty())
-      for (char c : flow::tableName(group.getLoc()))
-        name += llvm::isAlnum(c) ? c : '_';
-    if (!name.empty() && !llvm::is_contained(parts, name))
-      parts.push_back(name);
-  }
-  if (parts.size() > 3)
-    parts.resize(3);
+  auto add = [&](llvm::StringRef name) {
+    std::string word;
+    for (char c : name)
+      word += llvm::isAlnum(c) ? c : '_';
+    if (!word.empty() && !llvm::is_contained(parts, word) && parts.size() < 3)
+      parts.push_back(word);
+  };
+  for (mlir::Value result : group.getResults())
+    add(returnedName(result));
+  for (unsigned i = 0; i < group.getNumResults(); ++i)
+    if (mlir::Operation *op = sourceOf(group, i))
+      add(flow::tableName(op->getLoc()));
+  if (parts.empty())
+    add(flow::tableName(group.getLoc()));
   std::string name = llvm::join(parts, "_");
   if (name.empty())
     name = (flow::stringifyLoop(group.getLoop()) + "_" + flow::stringifyDomain(group.getDomain())).str();
@@ -199,7 +233,7 @@ void ModuleLowering::lowerConstant(flow::ConstantOp number, llvm::DenseMap<mlir:
   RowsType type = storedType(number.getResult().getType());
   auto kernel = atEnd.create<kern::KernelOp>(location, "kernel", flow::Loop::Flat, Domain::One, 0);
   mlir::Block &block = kernel.getBody().emplaceBlock();
-  mlir::Value table = block.addArgument(type, location);
+  mlir::Value table = block.addArgument(type, mlir::NameLoc::get(atEnd.getStringAttr("number"), location));
   atEnd.setInsertionPointToEnd(&block);
   auto loop = atEnd.create<kern::ForOp>(location, Domain::One);
   atEnd.setInsertionPointToEnd(&loop.getBody().emplaceBlock());
@@ -214,21 +248,29 @@ void ModuleLowering::lowerConstant(flow::ConstantOp number, llvm::DenseMap<mlir:
       location, mlir::TypeRange(type), mlir::FlatSymbolRefAttr::get(kernel.getSymNameAttr()), mlir::ValueRange(),
       flow::PhaseAttr::get(module.getContext(), flow::Phase::Graph),
       builder.getArrayAttr({flow::OrderAttr::get(module.getContext(), Order::None)}));
-  tables[number.getResult()] = {launch.getResult(0), Order::None};
+  tables[number.getResult()] = {launch.getResult(0), Order::None, "number"};
 }
 
 mlir::LogicalResult ModuleLowering::lowerGroup(flow::GroupOp group, llvm::DenseMap<mlir::Value, Stored> &tables) {
   llvm::SmallVector<mlir::Value> inputs;
   llvm::SmallVector<Order> inputOrders;
+  llvm::SmallVector<std::string> names;
   for (mlir::Value input : group.getInputs()) {
-    inputs.push_back(tables.at(input).table);
-    inputOrders.push_back(tables.at(input).order);
+    const Stored &stored = tables.at(input);
+    inputs.push_back(stored.table);
+    inputOrders.push_back(stored.order);
+    names.push_back(stored.name);
+  }
+  for (auto [i, result] : llvm::enumerate(group.getResults())) {
+    mlir::Operation *op = sourceOf(group, static_cast<unsigned>(i));
+    std::string name = returnedName(result);
+    names.push_back(name.empty() && op ? nameOf(op) : name);
   }
   mlir::OpBuilder atEnd = mlir::OpBuilder::atBlockEnd(module.getBody());
-  auto made = hector::lowerGroup(atEnd, group, inputOrders);
+  auto made = hector::lowerGroup(atEnd, group, inputOrders, names);
   if (mlir::failed(made))
     return mlir::failure();
-  kern::KernelOp kernel = unify(*made, [&] { return nameOf(group); });
+  kern::KernelOp kernel = unify(*made, [&] { return kernelName(group); });
   llvm::SmallVector<mlir::Type> types;
   llvm::SmallVector<mlir::Attribute> orders;
   for (unsigned i = 0; i < group.getNumResults(); ++i) {
@@ -239,7 +281,7 @@ mlir::LogicalResult ModuleLowering::lowerGroup(flow::GroupOp group, llvm::DenseM
       builder.create<kern::LaunchOp>(group.getLoc(), types, mlir::FlatSymbolRefAttr::get(kernel.getSymNameAttr()),
                                      inputs, group.getPhaseAttr(), builder.getArrayAttr(orders));
   for (unsigned i = 0; i < group.getNumResults(); ++i)
-    tables[group.getResult(i)] = {launch.getResult(i), group.getOrder(i)};
+    tables[group.getResult(i)] = {launch.getResult(i), group.getOrder(i), names[inputs.size() + i]};
   return mlir::success();
 }
 

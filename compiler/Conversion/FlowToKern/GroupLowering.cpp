@@ -47,8 +47,9 @@ AccKind accKind(flow::ReduceKind kind) {
 
 class GroupLowering {
 public:
-  GroupLowering(mlir::OpBuilder &builder, flow::GroupOp group, llvm::ArrayRef<Order> inputOrders)
-      : builder(builder), group(group), inputOrders(inputOrders) {}
+  GroupLowering(mlir::OpBuilder &builder, flow::GroupOp group, llvm::ArrayRef<Order> inputOrders,
+                llvm::ArrayRef<std::string> names)
+      : builder(builder), group(group), inputOrders(inputOrders), names(names) {}
 
   mlir::FailureOr<kern::KernelOp> run();
 
@@ -105,6 +106,7 @@ private:
   mlir::OpBuilder &builder;
   flow::GroupOp group;
   llvm::ArrayRef<Order> inputOrders;
+  llvm::ArrayRef<std::string> names;
   kern::KernelOp kernel;
   Levels levels;
   std::map<Domain, Level> places;
@@ -595,10 +597,10 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
     std::erase_if(loads, [&](const auto &entry) { return entry.second.getDefiningOp()->getBlock() != tileBlock; });
     return loop;
   };
-  auto atTile = [&](mlir::Type row) -> Value {
+  auto atTile = [&](mlir::Type row, mlir::Location location) -> Value {
     mlir::OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(places.at(domain).block->getParentOp());
-    return builder.create<kern::BufferOp>(group.getLoc(), kern::BufferType::get(builder.getContext(), domain, row));
+    return builder.create<kern::BufferOp>(location, kern::BufferType::get(builder.getContext(), domain, row));
   };
 
   // Before the products: the rows that they read.
@@ -613,7 +615,9 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
     Value &buffer = packed[{value.getAsOpaquePointer(), map}];
     if (!buffer) {
       Value row = operandRow(op, i);
-      buffer = atTile(row.getType());
+      auto input = mlir::dyn_cast<mlir::BlockArgument>(value);
+      Value named = input ? kernel.getBody().getArgument(input.getArgNumber()) : value;
+      buffer = atTile(row.getType(), named.getLoc());
       places.at(domain).after(builder);
       builder.create<kern::PutOp>(op->getLoc(), row, buffer);
     }
@@ -652,7 +656,7 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
       auto found = packed.find({value.getAsOpaquePointer(), Map::Self});
       Value buffer = found != packed.end() ? found->second : Value();
       if (!buffer) {
-        buffer = atTile(rows.at(value).getType());
+        buffer = atTile(rows.at(value).getType(), value.getLoc());
         places.at(domain).after(builder);
         builder.create<kern::PutOp>(op.getLoc(), rows.at(value), buffer);
       }
@@ -722,10 +726,17 @@ mlir::FailureOr<kern::KernelOp> GroupLowering::run() {
   kernel = builder.create<kern::KernelOp>(group.getLoc(), "kernel", group.getLoop(), group.getDomain(),
                                           static_cast<int64_t>(group.getInputs().size()));
   mlir::Block &block = kernel.getBody().emplaceBlock();
-  for (mlir::BlockArgument input : group.getBody().getArguments())
-    block.addArgument(storedType(mlir::cast<RowsType>(input.getType())), input.getLoc());
+  auto addTable = [&](Value table) {
+    const std::string &name = names[block.getNumArguments()];
+    mlir::Location location = group.getLoc();
+    if (!name.empty())
+      location = mlir::NameLoc::get(builder.getStringAttr(name), location);
+    block.addArgument(storedType(mlir::cast<RowsType>(table.getType())), location);
+  };
+  for (Value input : group.getInputs())
+    addTable(input);
   for (Value result : group.getResults())
-    block.addArgument(storedType(mlir::cast<RowsType>(result.getType())), result.getLoc());
+    addTable(result);
   builder.setInsertionPointToEnd(&block);
   mlir::LogicalResult done = group.isTraversal()                   ? lowerTraversal()
                              : group.getLoop() == flow::Loop::Gemm ? lowerGemm()
@@ -740,8 +751,8 @@ mlir::FailureOr<kern::KernelOp> GroupLowering::run() {
 }  // namespace
 
 mlir::FailureOr<kern::KernelOp> lowerGroup(mlir::OpBuilder &builder, flow::GroupOp group,
-                                           llvm::ArrayRef<Order> inputOrders) {
-  return GroupLowering(builder, group, inputOrders).run();
+                                           llvm::ArrayRef<Order> inputOrders, llvm::ArrayRef<std::string> names) {
+  return GroupLowering(builder, group, inputOrders, names).run();
 }
 
 }  // namespace hector

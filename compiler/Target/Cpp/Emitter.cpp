@@ -33,20 +33,6 @@ exec::TableSpec tableSpec(std::string name, RowsType type, flow::Order order) {
           .order = static_cast<exec::Order>(order)};
 }
 
-/// "rgat.hec:14", or nothing where the place is not known.
-std::string place(mlir::Location location) {
-  std::string text;
-  location->walk([&](mlir::Location inner) {
-    if (auto file = mlir::dyn_cast<mlir::FileLineColLoc>(inner); file && file.getLine() > 0) {
-      llvm::StringRef name = file.getFilename().getValue();
-      text = name.substr(name.find_last_of('/') + 1).str() + ":" + std::to_string(file.getLine());
-      return mlir::WalkResult::interrupt();
-    }
-    return mlir::WalkResult::advance();
-  });
-  return text;
-}
-
 }  // namespace
 
 Result<Plan> emitCpp(mlir::ModuleOp module, const CppOptions &options) {
@@ -72,9 +58,6 @@ Result<Plan> emitCpp(mlir::ModuleOp module, const CppOptions &options) {
   llvm::StringMap<KernelFacts> facts;
   for (auto kernel : module.getOps<kern::KernelOp>()) {
     source.line("");
-    std::string where = place(kernel.getLoc());
-    source.line("// " + flow::stringifyLoop(kernel.getLoop()).str() + " " +
-                flow::stringifyDomain(kernel.getDomain()).str() + (where.empty() ? "" : ", " + where));
     KernelWriter writer(kernel, options.prefix + kernel.getSymName().str());
     writer.write(source);
     facts[kernel.getSymName()] = std::move(writer.facts);

@@ -14,9 +14,6 @@
 
 namespace hector {
 
-/// "float", "bf16": how a table's numbers are stored.
-std::string storageName(mlir::Type element);
-
 /// What a launch has to know of a kernel, besides its tables.
 struct KernelFacts {
   std::vector<std::string> tables;  // names of the arguments
@@ -50,12 +47,19 @@ private:
     std::string count;               // of the rows that it took, where that matters
   };
   struct Buffer {
-    std::string name, first;
+    std::string base, name;  // of a row, and of all
+    std::string first;       // the row of the domain that comes first
     int64_t size = 1;
     mlir::Type element;
   };
 
   //===- Statements ----------------------------------------------------------------------------------------------===//
+  void nameTables();
+  void noteTotals();
+  void noteUnits();
+  void writeSummary(Writer &out);
+  /// The statements of a loop or tile.
+  void writeBody(mlir::Block &block);
   void writeBlock(mlir::Block &block);
   void writeOp(mlir::Operation &op);
   void writeFor(kern::ForOp loop);
@@ -64,7 +68,10 @@ private:
   void writeStore(kern::StoreOp store);
   void writeNumber(kern::NumberOp number);
   void writeBuffer(kern::BufferOp buffer);
+  void writePut(kern::PutOp put);
+  void writeGet(kern::GetOp get);
   void writeMap(kern::MapOp map);
+  void writeCombine(kern::MapOp map);
   void writeConcat(kern::ConcatOp concat);
   void writeMatch(kern::MatchOp match);
   void writeAcc(mlir::Value acc, kern::AccKind kind);
@@ -76,7 +83,9 @@ private:
   void writeProduct(kern::ProductOp product);
   void writeOuter(kern::OuterOp outer);
   void writeTotals();
-  void writeTotalStart(kern::TotalOp total, const std::string &slot);
+  std::string slotOf(kern::TotalOp total);
+  void declareTotal(kern::TotalOp total, const std::string &slot);
+  void startTotal(kern::TotalOp total, const std::string &slot);
   void writeJoin(Writer &out, kern::TotalOp total, unsigned number);
 
   //===- Rows ----------------------------------------------------------------------------------------------------===//
@@ -90,36 +99,59 @@ private:
   bool canRead(kern::MapOp reader, unsigned operand, kern::MapOp source);
   /// Writes a loop over all numbers of a row, with `body(number, offset)` inside.
   void forNumbers(mlir::Value row, llvm::function_ref<std::string(std::string, std::string)> body);
-  void openLoops(llvm::ArrayRef<int64_t> sizes, const Axes &axes);
-  void closeLoops(llvm::ArrayRef<int64_t> sizes);
-  Axes axesOf(size_t count);
+  /// Loops over axes, but for those of one point. With `isBraced`, the innermost one holds several statements.
+  void openLoops(llvm::ArrayRef<int64_t> sizes, const Axes &axes, bool isBraced = false);
+  void closeLoops(const Axes &axes, bool isBraced = false);
+  /// Names for axes: `k`, or `k0`, `k1` and so on. An axis of one point is `0`.
+  static Axes axesOf(llvm::ArrayRef<int64_t> sizes, const std::string &letter = "k");
   /// Declares a row of numbers, and gives its name.
   std::string declare(mlir::Type row, const std::string &base, const std::string &value = "");
+  /// Declares a row in the thread's working memory, for as long as the kernel runs.
+  std::string takeFixed(const std::string &base, mlir::Type element, int64_t size);
+  std::string rowAt(const std::string &table, flow::Domain level, mlir::ArrayAttr path, int64_t size);
+  std::string bufferBase(kern::BufferOp buffer);
+  std::string currentRow(kern::BufferType type, const Buffer &buffer) const;
   void computeRegion(mlir::Region &region, llvm::ArrayRef<Row> arguments);
 
   //===- Names ---------------------------------------------------------------------------------------------------===//
+  /// Names that `unique` gives belong to the block that is written; the next block may have them again.
+  class NameScope {
+  public:
+    explicit NameScope(KernelWriter &writer) : writer(writer) { writer.scopes.emplace_back(); }
+    ~NameScope();
+    NameScope(const NameScope &) = delete;
+    NameScope &operator=(const NameScope &) = delete;
+
+  private:
+    KernelWriter &writer;
+  };
   std::string unique(llvm::StringRef base);
-  std::string nameOf(mlir::Location location, llvm::StringRef otherwise);
+  std::string uniqueInKernel(llvm::StringRef base);
+  /// The name that the model gives to what is computed there.
+  static std::string baseOf(mlir::Location location, llvm::StringRef otherwise);
   std::string form(llvm::StringRef name);
   std::string pathTo(flow::Domain level, mlir::ArrayAttr path);
   std::string count(flow::Domain domain) const;
   /// Where the rows of `domain` below the current row of `outer` start.
   std::string offsetsName(flow::Domain outer, flow::Domain domain);
+  std::string offsetsForm(flow::Domain outer, flow::Domain domain);
 
   kern::KernelOp kernel;
   std::string symbol;
   Writer body;
   llvm::StringSet<> taken;
+  std::vector<std::vector<std::string>> scopes;  // names taken by the blocks that are open
+  std::vector<flow::Domain> levels;              // of the loops that are open
   std::vector<std::string> formNames;
   llvm::StringMap<std::string> formVariables;
   llvm::DenseMap<mlir::Value, Row> rows;
   llvm::DenseMap<mlir::Value, Acc> accs;
   llvm::DenseMap<mlir::Value, Buffer> buffers;
   llvm::DenseMap<mlir::Value, std::string> tables;
-  std::vector<std::string> large;  // declarations of rows that are too long for the stack
+  llvm::DenseMap<mlir::Value, std::string> masks;  // of dropout
+  std::vector<std::string> prologue;               // declarations before the loops
   std::vector<kern::TotalOp> totals;
-  bool usesSpace = false;
-  int depthOfLoops = 0;
+  bool usesScratch = false;
 };
 
 }  // namespace hector

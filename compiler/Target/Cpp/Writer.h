@@ -1,6 +1,7 @@
 /// Text in lines, indented by the braces that are open.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -8,14 +9,16 @@ namespace hector {
 
 class Writer {
 public:
-  void line(std::string_view text) {
-    if (!text.empty())
-      out.append(2 * depth, ' ').append(text);
-    out += '\n';
-  }
+  /// Writes a line, or several if it is long. Comments and directives stay as they are.
+  void line(std::string_view text);
   /// Writes a line that ends in ` {`.
   void open(std::string_view text) {
     line(std::string(text) + " {");
+    ++depth;
+  }
+  /// Opens a block of its own.
+  void openBlock() {
+    line("{");
     ++depth;
   }
   void close() {

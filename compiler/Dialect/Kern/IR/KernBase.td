@@ -33,9 +33,18 @@ def Kern_Dialect : Dialect {
     **State.** `kern.acc` declares an accumulator, `kern.buffer` a row for each row of an inner loop. Both belong to the
     place where they are declared: each time that is reached, they start anew. `kern.total` belongs to the kernel: parts
     of it are joined at the end.
+
+    Labels such as (C1) below name the constraints that the verifier checks.
+
+    **Attributes.** The function that launches kernels may carry this:
+    - (A1) `kern.order` is a `#flow.order` on an argument or result that has a row per edge or pair: the order in which
+      these rows are stored. Edges are stored by type, destination or source, pairs by type or by the node on their side.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
 }
 
 def Kern_FnAttr : EnumAttr<Kern_Dialect, Kern_Fn, "fn"> {
@@ -48,16 +57,23 @@ def Kern_AccKindAttr : EnumAttr<Kern_Dialect, Kern_AccKind, "acc_kind"> {
 
 class Kern_Type<string name, string typeMnemonic> : TypeDef<Kern_Dialect, name> {
   let mnemonic = typeMnemonic;
+  let genVerifyDecl = 1;
 }
 
 def Kern_Acc : Kern_Type<"Acc", "acc"> {
   let summary = "An accumulator: one or several rows that steps change.";
+  let description = [{
+    - (C1) rows are numbers, or vectors of numbers with one axis: floats, `i1` or `index`.
+  }];
   let parameters = (ins ArrayRefParameter<"::mlir::Type">:$rows);
   let assemblyFormat = "`<` $rows `>`";
 }
 
 def Kern_Buffer : Kern_Type<"Buffer", "buffer"> {
   let summary = "A row for each row of an inner loop.";
+  let description = [{
+    - (C1) the row is a number, or a vector of numbers with one axis: floats, `i1` or `index`.
+  }];
   let parameters = (ins EnumParameter<Flow_Domain>:$domain, "::mlir::Type":$row);
   let assemblyFormat = "`<` $domain `,` $row `>`";
 }

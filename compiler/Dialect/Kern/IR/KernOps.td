@@ -10,6 +10,8 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Kern_Op<string mnemonic, list<Trait> traits = []> : Op<Kern_Dialect, mnemonic, traits>;
 
+def Kern_Number : AnyTypeOf<[AnyFloat, I1, Index], "a number">;
+
 def Kern_Row : AnyTypeOf<[AnyFloat, I1, Index, VectorOfRankAndType<[1], [AnyFloat, I1, Index]>], "a row">;
 
 def Kern_Size : TypedSignlessIntegerAttrBase<I64, "int64_t", "a number">;
@@ -31,8 +33,16 @@ def Kern_KernelOp : Kern_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock, N
     - (C1) arguments are tables, of which the first `inputs` are read and the others written.
     - (C2) the body holds constants and totals, and then one `kern.for` or `kern.tile`.
     ```mlir
-    kern.kernel @out by_dst edge reads 2 (%s: !flow.rows<node, 64xf32, device>, %a: !flow.rows<edge, f32, device>, %out: !flow.rows<node, 64xf32, device>) {
-      …
+    kern.kernel @out by_dst edge reads 1 (%s: !flow.rows<src_pair, 64xf32, device>, %out: !flow.rows<node, 64xf32, device>) {
+      kern.for node {
+        %sum = kern.acc sum : <vector<64xf32>>
+        kern.for edge {
+          %m = kern.load %s at edge ["edge_src_pair.dst"] : !flow.rows<src_pair, 64xf32, device> -> vector<64xf32>
+          kern.step %sum, %m : <vector<64xf32>>, vector<64xf32>
+        }
+        %row = kern.finish %sum : <vector<64xf32>> -> vector<64xf32>
+        kern.store %row, %out at node [] : vector<64xf32>, !flow.rows<node, 64xf32, device>
+      }
     }
     ```
   }];
@@ -42,15 +52,21 @@ def Kern_KernelOp : Kern_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock, N
   let hasRegionVerifier = 1;
 }
 
-def Kern_LaunchOp : Kern_Op<"launch", [Pure]> {
+def Kern_LaunchOp : Kern_Op<"launch", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs a kernel on tables, and gives the tables that it writes.";
   let description = [{
+    The phase says when: once per graph, once per update of the parameters, or in every step.
     - (C1) the symbol is a kernel of the module, and operands and results have the types of its arguments.
-    - (C2) there is an order for each result.
+    - (C2) there is a `#flow.order` for each result: that in which its rows are stored.
+    ```mlir
+    %out = kern.launch @out(%s) <forward> in [#flow.order<none>]
+        : (!flow.rows<src_pair, 64xf32, device>) -> !flow.rows<node, 64xf32, device>
+    ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Flow_Rows>:$inputs, Flow_PhaseAttr:$phase, ArrayAttr:$orders);
   let results = (outs Variadic<Flow_Rows>:$results);
   let assemblyFormat = "$kernel `(` $inputs `)` $phase `in` $orders attr-dict `:` functional-type($inputs, $results)";
+  let hasVerifier = 1;
 }
 
 }
@@ -67,7 +83,8 @@ let opDocGroup = Kern_LoopOps in {
 def Kern_ForOp : Kern_Op<"for", [SingleBlock, NoTerminator, NoRegionArguments]> {
   let summary = "Walks rows of a domain: those below the current row, those of the tile, or those that a thread is given.";
   let description = [{
-    - (C1) inside another `kern.for`, the domain is finer than that loop's, and on the same side.
+    Below a node are its pairs and edges, on the side that the kernel's loop goes by, and below a pair its edges.
+    - (C1) inside another `kern.for`, the rows are below those of that loop; inside a tile, they are the tile's.
     ```mlir
     kern.for node {
       kern.for edge {
@@ -78,6 +95,7 @@ def Kern_ForOp : Kern_Op<"for", [SingleBlock, NoTerminator, NoRegionArguments]> 
   let arguments = (ins Flow_DomainAttr:$domain);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "custom<Word>($domain) attr-dict-with-keyword $body";
+  let hasVerifier = 1;
 }
 
 def Kern_TileOp : Kern_Op<"tile", [SingleBlock, NoTerminator, NoRegionArguments, ParentOneOf<["KernelOp"]>]> {
@@ -85,9 +103,9 @@ def Kern_TileOp : Kern_Op<"tile", [SingleBlock, NoTerminator, NoRegionArguments,
   let description = [{
     With `type`, rows are sorted by that domain, a tile has rows of one type only, and the type is its current row there.
     Without `height`, a tile has all rows of a type that a thread is given.
-    - (C1) `type` is `etype` for edges and pairs, `ntype` for nodes.
+    - (C1) `type` is `etype` for edges and pairs, `ntype` for nodes, and absent for other domains.
     - (C2) `height` is at least 1.
-    - (C3) inside are buffers, products and `kern.for` over the same domain.
+    - (C3) inside are buffers, loads, products and loops.
   }];
   let arguments = (ins Flow_DomainAttr:$domain, OptionalAttr<Flow_DomainAttr>:$type, OptionalAttr<Kern_Size>:$height);
   let regions = (region SizedRegion<1>:$body);
@@ -95,6 +113,7 @@ def Kern_TileOp : Kern_Op<"tile", [SingleBlock, NoTerminator, NoRegionArguments,
     custom<Word>($domain) (`of` $type^)? (`height` $height^)? attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 }
@@ -119,7 +138,7 @@ def Kern_LoadOp : Kern_AccessOp<"load"> {
     - (C2) the row has as many numbers as a row of the table.
     - (C3) the level is one that encloses the op, and the names are those of index arrays.
     ```mlir
-    %m = kern.load %s at edge ["edge_src_pair.dst"] : <src_pair, 64xf32, device> -> vector<64xf32>
+    %m = kern.load %s at edge ["edge_src_pair.dst"] : !flow.rows<src_pair, 64xf32, device> -> vector<64xf32>
     ```
   }];
   let arguments = (ins Flow_Rows:$table, Flow_DomainAttr:$level, StrArrayAttr:$path);
@@ -144,7 +163,7 @@ def Kern_NumberOp : Kern_AccessOp<"number"> {
   let summary = "The number of the current row, or of a row that it leads to.";
   let description = [{
     With `relation`, a pair's number as dropout counts them: relation · nodes + node.
-    - (C3) the level is one that encloses the op, and the names are those of index arrays.
+    - (C1) the level is one that encloses the op, and the names are those of index arrays.
   }];
   let arguments = (ins Flow_DomainAttr:$level, StrArrayAttr:$path, OptionalAttr<StrArrayAttr>:$relation);
   let results = (outs Index:$result);
@@ -153,9 +172,13 @@ def Kern_NumberOp : Kern_AccessOp<"number"> {
 
 def Kern_BufferOp : Kern_Op<"buffer"> {
   let summary = "Declares a buffer: a row for each row of an inner loop.";
-  let description = "The loop's rows are those of the type's domain below the place of the declaration.";
+  let description = [{
+    The loop's rows are those of the type's domain below the place of the declaration.
+    - (C1) it is in a `kern.for` whose rows have these below them, or in a tile of them that has a `height`.
+  }];
   let results = (outs Kern_Buffer:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def Kern_PutOp : Kern_Op<"put"> {
@@ -189,25 +212,26 @@ let opDocGroup = Kern_RowOps in {
 def Kern_ConstantOp : Kern_Op<"constant", [Pure, ConstantLike]> {
   let summary = "A number.";
   let arguments = (ins F64Attr:$value);
-  let results = (outs Kern_Row:$result);
+  let results = (outs Kern_Number:$result);
   let assemblyFormat = "$value attr-dict `:` type($result)";
   let hasFolder = 1;
 }
 
 def Kern_MapOp : Kern_Op<"map", [Pure]> {
-  let summary = "Computes each number of a row from one number of each operand, and combines them along further axes.";
+  let summary = "Computes each number of a row from one number of each operand, and combines them along one more axis.";
   let description = [{
-    The result has a number for each point of the axes `sizes`, in row-major order. With `reduced`, there are further
-    axes, along which `combine` sums, averages, or takes the largest or smallest. A map for each operand leads from a
+    The result has a number for each point of the axes `sizes`, in row-major order. With `reduced`, there is one more
+    axis, along which `combine` sums, averages, or takes the largest or smallest. A map for each operand leads from a
     point to the number that is read there. `parameter` is the slope of `leaky_relu` and the rate of `dropout`, whose
     second operand is the number of the row, and which has a `stream`.
     - (C1) there is a map for each operand, from as many axes as `sizes` and `reduced` have to one offset.
     - (C2) the result has as many numbers as `sizes` have points.
     - (C3) `reduced` has one axis at most, and `combine` is there exactly if it has one.
     - (C4) there are as many operands as the function takes.
+    - (C5) `leaky_relu` and `dropout`, and no others, have a `parameter`; `dropout` alone has a `stream`.
     ```mlir
-    %y = kern.map mul (%a, %s) [affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0 * 16 + d1)>] sizes [4, 16]
-        : vector<4xf32>, vector<64xf32> -> vector<64xf32>
+    %y = kern.map mul(%a, %s) [affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0 * 16 + d1)>]
+        sizes [4, 16] reduced [] : vector<4xf32>, vector<64xf32> -> vector<64xf32>
     ```
   }];
   let arguments = (ins Kern_FnAttr:$fn, Variadic<Kern_Row>:$operands, AffineMapArrayAttr:$maps,
@@ -278,8 +302,8 @@ def Kern_AccOp : Kern_Op<"acc"> {
 def Kern_FoldOp : Kern_Op<"fold", [IsolatedFromAbove]> {
   let summary = "Declares an accumulator of several rows, with its own init, step, join and finish.";
   let description = [{
-    - (C1) `init` takes nothing, `step` the accumulators and the operands of a step, `join` the accumulators twice; all
-      yield the accumulators. `finish` takes the accumulators.
+    - (C1) `init` takes nothing, `step` the accumulators and the operands of a step, `join` the accumulators twice;
+      these yield the accumulators. `finish` takes the accumulators.
   }];
   let results = (outs Kern_Acc:$result);
   let regions = (region SizedRegion<1>:$init, SizedRegion<1>:$step, SizedRegion<1>:$join, SizedRegion<1>:$finish);
@@ -307,7 +331,8 @@ def Kern_FinishOp : Kern_Op<"finish"> {
   let description = [{
     Sums of nothing are 0, and so are maxima and minima of nothing. With `init`, a maximum takes part in it as well, and
     is it if there is nothing else; for `first`, `init` is the row that comes first, followed by what is looked for.
-    - (C1) the results are those of the accumulator's kind.
+    - (C1) the accumulator is a `kern.acc` or `kern.fold`, and the results are those that it gives.
+    - (C2) `init` is empty; or one row for `max` and `min`, or two for `first`, of as many numbers as the result.
   }];
   let arguments = (ins Kern_Acc:$acc, Variadic<Kern_Row>:$init);
   let results = (outs Variadic<Kern_Row>:$results);
@@ -320,8 +345,11 @@ def Kern_TotalOp : Kern_Op<"total", [ParentOneOf<["KernelOp"]>]> {
   let description = [{
     Steps take the row at `at LEVEL PATH`, from the current row. With `sorted`, the current type of the tile is that row.
     At the end, each row of `table` is what its accumulator has collected.
-    - (C1) the table is one that the kernel writes.
+    - (C1) the table is one that the kernel writes, and its rows have as many numbers as the accumulator's one row.
     - (C2) a sorted total is of the type that the kernel's tiles have.
+    - (C3) `init` is empty; or one table for `max` and `min`, or two for `first`: tables that the kernel reads, of as
+      many numbers to a row.
+    - (C4) names of the path are those of index arrays.
   }];
   let arguments = (ins Kern_AccKindAttr:$kind, Flow_Rows:$table, Flow_DomainAttr:$level, StrArrayAttr:$path,
                        Variadic<Flow_Rows>:$init, UnitAttr:$sorted);
@@ -330,6 +358,7 @@ def Kern_TotalOp : Kern_Op<"total", [ParentOneOf<["KernelOp"]>]> {
     custom<Word>($kind) $table `at` custom<Word>($level) $path (`init` $init^ `:` qualified(type($init)))?
     (`sorted` $sorted^)? attr-dict `:` qualified(type($table)) `->` type($result)
   }];
+  let hasVerifier = 1;
 }
 
 }
@@ -349,6 +378,7 @@ def Kern_ProductOp : Kern_AccessOp<"product", [ParentOneOf<["TileOp"]>]> {
     A row has `heads` times `inner` numbers, or `inner` if all heads share them (`shared_rows`). The matrix has `heads`
     times `inner` times `outer` (`outer` times `inner` if `transposed`), or one of them for all heads (`shared_weights`).
     With `guarded`, a row of zeros gives zeros, whatever the matrix holds.
+    - (C1) the matrix is a row of a table that the kernel reads.
     - (C2) rows, matrix and result have these sizes.
     - (C3) the level is one that encloses the op, and the names are those of index arrays.
   }];
@@ -369,6 +399,7 @@ def Kern_OuterOp : Kern_Op<"outer", [ParentOneOf<["TileOp"]>]> {
     times `outer` numbers (`outer` times `inner` if `transposed`).
     A pair of rows of which the right one is all zeros adds nothing, whatever the left one holds.
     - (C1) the rows and the total have these sizes.
+    - (C2) the accumulator is a `kern.total`.
   }];
   let arguments = (ins Kern_Buffer:$left, Kern_Buffer:$right, Kern_Acc:$total, Kern_Size:$heads, Kern_Size:$inner,
                        Kern_Size:$outer, UnitAttr:$transposed, UnitAttr:$shared_left, UnitAttr:$shared_right,

@@ -1,0 +1,451 @@
+/// Accumulators, products and totals: what is collected over rows.
+
+#include "compiler/Target/Cpp/KernelWriter.h"
+#include "compiler/Target/Cpp/Text.h"
+
+#include <optional>
+
+namespace hector {
+
+using cpp::bare;
+using cpp::literal;
+using cpp::numberName;
+using exec::FormKind;
+using flow::Domain;
+using flow::RowsType;
+using kern::AccKind;
+using llvm::ArrayRef;
+using mlir::Operation;
+using mlir::Type;
+using mlir::Value;
+
+//===- Accumulators ----------------------------------------------------------------------------------------------===//
+
+void KernelWriter::writeAcc(Value acc, AccKind kind) {
+  Type row = mlir::cast<kern::AccType>(acc.getType()).getRows().front();
+  Acc made;
+  made.names = {
+      declare(row, baseOf(acc.getLoc(), stringifyAccKind(kind)), bare(cpp::startOf(kind, kern::elementType(row))))};
+  if (cpp::needsCount(kind)) {
+    made.count = unique(made.names.front() + "_count");
+    body.line("int64_t " + made.count + " = 0;");
+  }
+  accs[acc] = made;
+}
+
+void KernelWriter::computeRegion(mlir::Region &region, ArrayRef<Row> arguments) {
+  for (auto [argument, row] : llvm::zip_equal(region.front().getArguments(), arguments))
+    rows[argument] = row;
+  for (Operation &op : region.front().without_terminator())
+    writeOp(op);
+}
+
+void KernelWriter::writeFold(kern::FoldOp fold) {
+  computeRegion(fold.getInit(), {});
+  Acc made;
+  for (Value value : fold.getInit().front().getTerminator()->getOperands()) {
+    std::string name = declare(value.getType(), baseOf(fold.getLoc(), "fold"));
+    forNumbers(value, [&](const std::string &number, const std::string &offset) {
+      return (kern::rowSize(value.getType()) == 1 ? name : name + "[" + offset + "]") + " = " + bare(number) + ";";
+    });
+    made.names.push_back(name);
+  }
+  accs[fold.getResult()] = made;
+}
+
+void KernelWriter::writeFoldStep(kern::StepOp step, kern::FoldOp fold) {
+  const Acc acc = accs.at(fold.getResult());
+  std::vector<Row> arguments;
+  for (const std::string &name : acc.names)
+    arguments.push_back({.name = name});
+  for (Value row : step.getRows())
+    arguments.push_back(rows.at(row));
+  NameScope scope(*this);
+  body.openBlock();
+  computeRegion(fold.getStep(), arguments);
+  // Old accumulators are read until all new ones are known; a row that only its own new row reads changes in place.
+  mlir::Block &block = fold.getStep().front();
+  Operation *end = block.getTerminator();
+  std::vector<std::string> fresh(acc.names.size());
+  auto isOwn = [&](size_t i) {
+    mlir::BlockArgument argument = block.getArgument(static_cast<unsigned>(i));
+    if (!argument.hasOneUse())
+      return argument.use_empty();
+    Value value = end->getOperand(static_cast<unsigned>(i));
+    Operation *user = *argument.user_begin();
+    for (Operation *op = user; op;) {
+      auto map = mlir::dyn_cast<kern::MapOp>(op);
+      if (!map || !rows.lookup(map.getResult()).op)
+        return false;
+      if (map.getResult() == value)
+        return true;
+      op = map.getResult().hasOneUse() ? *map.getResult().user_begin() : nullptr;
+    }
+    return false;
+  };
+  std::vector<size_t> inPlace;
+  for (size_t i = 0; i < acc.names.size(); ++i) {
+    Value value = end->getOperand(static_cast<unsigned>(i));
+    if (kern::rowSize(value.getType()) > 1 && isOwn(i)) {
+      inPlace.push_back(i);
+      continue;
+    }
+    fresh[i] = declare(value.getType(), "next");
+    forNumbers(value, [&](const std::string &number, const std::string &offset) {
+      return (kern::rowSize(value.getType()) == 1 ? fresh[i] : fresh[i] + "[" + offset + "]") + " = " + bare(number) +
+             ";";
+    });
+  }
+  for (size_t i : inPlace)
+    forNumbers(end->getOperand(static_cast<unsigned>(i)), [&](const std::string &number, const std::string &offset) {
+      return acc.names[i] + "[" + offset + "] = " + bare(number) + ";";
+    });
+  for (size_t i = 0; i < acc.names.size(); ++i) {
+    if (fresh[i].empty())
+      continue;
+    int64_t size = kern::rowSize(end->getOperand(static_cast<unsigned>(i)).getType());
+    if (size == 1) {
+      body.line(acc.names[i] + " = " + fresh[i] + ";");
+    } else {
+      Axes axes = axesOf({size});
+      openLoops({size}, axes);
+      body.line(acc.names[i] + "[k] = " + fresh[i] + "[k];");
+      closeLoops(axes);
+    }
+  }
+  body.close();
+}
+
+void KernelWriter::writeFoldFinish(kern::FinishOp finish, kern::FoldOp fold) {
+  std::vector<Row> arguments;
+  for (const std::string &name : accs.at(fold.getResult()).names)
+    arguments.push_back({.name = name});
+  computeRegion(fold.getFinish(), arguments);
+  for (auto [result, value] :
+       llvm::zip_equal(finish.getResults(), fold.getFinish().front().getTerminator()->getOperands())) {
+    std::string name = declare(value.getType(), baseOf(result.getLoc(), "folded"));
+    forNumbers(value, [&](const std::string &number, const std::string &offset) {
+      return (kern::rowSize(value.getType()) == 1 ? name : name + "[" + offset + "]") + " = " + bare(number) + ";";
+    });
+    rows[result] = {.name = name};
+  }
+}
+
+void KernelWriter::writeStep(kern::StepOp step) {
+  if (auto fold = step.getAcc().getDefiningOp<kern::FoldOp>()) {
+    writeFoldStep(step, fold);
+    return;
+  }
+  auto total = step.getAcc().getDefiningOp<kern::TotalOp>();
+  AccKind kind = total ? total.getKind() : step.getAcc().getDefiningOp<kern::AccOp>().getKind();
+  Type rowType = step.getAcc().getType().getRows().front();
+  int64_t size = kern::rowSize(rowType);
+  // The row of an unsorted total is found for each step.
+  bool isScoped = total && !total.getSorted();
+  std::optional<NameScope> scope;
+  if (isScoped) {
+    scope.emplace(*this);
+    body.openBlock();
+    declareTotal(total, slotOf(total));
+  }
+  const Acc acc = accs.at(step.getAcc());
+  const std::string &name = acc.names.front();
+  auto at = [&](const std::string &offset) { return size == 1 && !total ? name : name + "[" + offset + "]"; };
+  if (kind == AccKind::First) {
+    Value row = step.getRows()[0], reduced = step.getRows()[1];
+    std::string number = numberAt(step.getRows()[2]);
+    Axes axes = axesOf({size});
+    const std::string &offset = axes.front();
+    openLoops({size}, axes);
+    body.line("if (cpu::matches(" + bare(numberAt(row, offset, {offset}, false)) + ", " +
+              bare(numberAt(reduced, offset, {offset}, false)) + ") && (" + at(offset) + " < 0 || " + number + " < " +
+              at(offset) + "))");
+    body.indented(at(offset) + " = " + number + ";");
+    closeLoops(axes);
+  } else {
+    forNumbers(step.getRows().front(), [&](const std::string &number, const std::string &offset) {
+      return cpp::taking(kind, at(offset), number);
+    });
+    if (cpp::needsCount(kind))
+      body.line("++" + acc.count + ";");
+  }
+  if (isScoped)
+    body.close();
+}
+
+void KernelWriter::writeFinish(kern::FinishOp finish) {
+  if (auto fold = finish.getAcc().getDefiningOp<kern::FoldOp>()) {
+    writeFoldFinish(finish, fold);
+    return;
+  }
+  AccKind kind = finish.getAcc().getDefiningOp<kern::AccOp>().getKind();
+  const Acc acc = accs.at(finish.getAcc());
+  const std::string &name = acc.names.front();
+  Value result = finish.getResult(0);
+  Type element = kern::elementType(result.getType());
+  int64_t size = kern::rowSize(result.getType());
+  rows[result] = {.name = name};
+  auto each = [&](const std::string &condition, llvm::function_ref<std::string(std::string, std::string)> statement) {
+    if (!condition.empty()) {
+      body.line("if (" + condition + ")");
+      body.indent(body.indentation() + 1);
+    }
+    Axes axes = axesOf({size});
+    openLoops({size}, axes);
+    body.line(statement(size > 1 ? name + "[k]" : name, axes.front()));
+    closeLoops(axes);
+    if (!condition.empty())
+      body.indent(body.indentation() - 1);
+  };
+  auto initAt = [&](unsigned i, const std::string &offset) {
+    return bare(numberAt(finish.getInit()[i], offset, {offset}, false));
+  };
+  switch (kind) {
+  case AccKind::Sum:
+    break;
+  case AccKind::Mean:
+    each(acc.count + " > 0", [&](std::string to, std::string) {
+      return to + " /= static_cast<" + numberName(element) + ">(" + acc.count + ");";
+    });
+    break;
+  case AccKind::Max:
+  case AccKind::Min: {
+    const char *choose = kind == AccKind::Max ? "cpu::larger(" : "cpu::smaller(";
+    if (finish.getInit().empty())
+      each(acc.count + " == 0", [&](std::string to, std::string) { return to + " = " + literal(0, element) + ";"; });
+    else
+      each("", [&](std::string to, std::string offset) {
+        std::string init = initAt(0, offset);
+        return to + " = " + acc.count + " == 0 ? " + init + " : " + choose + init + ", " + to + ");";
+      });
+    break;
+  }
+  case AccKind::First:
+    if (!finish.getInit().empty())
+      each("", [&](std::string to, std::string offset) {
+        return "if (cpu::matches(" + initAt(0, offset) + ", " + initAt(1, offset) + ")) " + to + " = -1;";
+      });
+    break;
+  }
+}
+
+//===- Products --------------------------------------------------------------------------------------------------===//
+
+void KernelWriter::writeProduct(kern::ProductOp product) {
+  const Buffer &left = buffers.at(product.getRows()), &result = buffers.at(product.getResult());
+  RowsType type = product.getWeights().getType();
+  std::string number = numberName(left.element);
+  int64_t inner = product.getInner(), outer = product.getOuter(), heads = product.getHeads();
+  const std::string &table = tables.at(product.getWeights());
+  std::string from = rowAt(table, product.getLevel(), product.getPath(), type.getRowSize()), weights;
+  if (cpp::isStoredAsIs(type.getElementType())) {
+    weights = unique(table + "_matrix");
+    body.line("const " + number + " *" + weights + " = " + from + ";");
+  } else {
+    weights = takeFixed(table + "_matrix", left.element, type.getRowSize());
+    Axes axes = axesOf({type.getRowSize()});
+    openLoops({type.getRowSize()}, axes);
+    body.line(weights + "[" + axes.front() + "] = cpu::load(" + from + " + " + axes.front() + ");");
+    closeLoops(axes);
+  }
+  auto shifted = [&](const std::string &name, int64_t step, bool isShared) {
+    return heads == 1 || isShared ? name : name + " + head * " + std::to_string(step);
+  };
+  std::string a = shifted(left.name, inner, product.getSharedRows()),
+              c = shifted(result.name, outer, /*isShared=*/false);
+  std::string w = shifted(weights, inner * outer, product.getSharedWeights());
+  auto sizes = [&](const std::string &between) {
+    return a + ", " + std::to_string(left.size) + ", " + between + c + ", " + std::to_string(result.size) +
+           ", last - first, " + std::to_string(inner) + ", " + std::to_string(outer) + ");";
+  };
+  if (heads > 1)
+    body.open("for (int64_t head = 0; head < " + std::to_string(heads) + "; ++head)");
+  body.line(std::string("cpu::") + (product.getTransposed() ? "multiplyTransposed<" : "multiply<") + number + ">(" +
+            sizes(w + ", " + std::to_string(product.getTransposed() ? inner : outer) + ", "));
+  if (product.getGuarded())
+    body.line("cpu::clearZeroRows<" + number + ">(" + sizes(""));
+  if (heads > 1)
+    body.close();
+}
+
+void KernelWriter::writeOuter(kern::OuterOp outer) {
+  auto total = outer.getTotal().getDefiningOp<kern::TotalOp>();
+  const Buffer &left = buffers.at(outer.getLeft()), &right = buffers.at(outer.getRight());
+  int64_t inner = outer.getInner(), columns = outer.getOuter(), heads = outer.getHeads();
+  std::string number = numberName(left.element);
+  auto call = [&](const std::string &rowsFrom, const std::string &numRows, const std::string &to) {
+    auto at = [&](const Buffer &buffer, int64_t step, bool isShared) {
+      std::string text = buffer.name + " + " + cpp::times(rowsFrom, buffer.size);
+      return heads == 1 || isShared ? text : text + " + head * " + std::to_string(step);
+    };
+    std::string x = at(left, inner, outer.getSharedLeft()) + ", " + std::to_string(left.size);
+    std::string g = at(right, columns, outer.getSharedRight()) + ", " + std::to_string(right.size);
+    std::string matrix =
+        heads == 1 || outer.getSharedTotal() ? to : to + " + head * " + std::to_string(inner * columns);
+    bool isTurned = outer.getTransposed();
+    if (heads > 1)
+      body.line("for (int64_t head = 0; head < " + std::to_string(heads) + "; ++head)");
+    std::string line = "cpu::addOuterProducts<" + number + ">(" + (isTurned ? g : x) + ", " + (isTurned ? x : g) +
+                       ", " + matrix + ", " + std::to_string(isTurned ? inner : columns) + ", " + numRows + ", " +
+                       std::to_string(isTurned ? columns : inner) + ", " + std::to_string(isTurned ? inner : columns) +
+                       ");";
+    heads > 1 ? body.indented(line) : body.line(line);
+  };
+  // Rows of one tile may belong to several rows of a total that is not sorted.
+  bool isSorted = total.getSorted() || total.getTable().getType().getDomain() == Domain::One;
+  NameScope scope(*this);
+  if (isSorted && !total.getSorted()) {
+    body.openBlock();
+    declareTotal(total, slotOf(total));
+  }
+  if (isSorted) {
+    body.open("cpu::forNonZeroRows(" + right.name + ", " + std::to_string(right.size) +
+              ", last - first, [&](int64_t from, int64_t count)");
+    call("from", "count", accs.at(outer.getTotal()).names.front());
+    body.indent(body.indentation() - 1);
+    body.line("});");
+    if (!total.getSorted())
+      body.close();
+    return;
+  }
+  std::string row = cpp::levelName(kernel.getDomain());
+  body.open("for (int64_t " + row + " = first; " + row + " < last; ++" + row + ")");
+  body.line("if (cpu::isZero(" + right.name + " + (" + row + " - first) * " + std::to_string(right.size) + ", " +
+            std::to_string(right.size) + "))");
+  body.indented("continue;");
+  declareTotal(total, slotOf(total));
+  call("(" + row + " - first)", "1", accs.at(outer.getTotal()).names.front());
+  body.close();
+}
+
+//===- Totals ----------------------------------------------------------------------------------------------------===//
+
+/// Which of its rows a total that is not sorted takes from the current row.
+std::string KernelWriter::slotOf(kern::TotalOp total) {
+  Domain target = total.getTable().getType().getDomain();
+  if (target == Domain::One)
+    return "piece";
+  return "piece * " + count(target) + " + " + pathTo(total.getLevel(), total.getPath());
+}
+
+/// Declares the row of a total at `slot`, under the name by which steps know it.
+void KernelWriter::declareTotal(kern::TotalOp total, const std::string &slot) {
+  Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
+  size_t number = static_cast<size_t>(llvm::find(totals, total) - totals.begin());
+  std::string name = unique(tables.at(total.getTable()) + "_part");
+  std::string type = numberName(element);
+  body.line(type + " *" + name + " = cpu::totalRow<" + type + ">(frame.totals[" + std::to_string(number) + "], " +
+            std::to_string(facts.totals[number].rowBytes) + ", " + slot + ");");
+  Acc acc;
+  acc.names = {name};
+  if (cpp::needsCount(total.getKind())) {
+    acc.count = unique(name + "_count");
+    body.line("int64_t &" + acc.count + " = *reinterpret_cast<int64_t *>(" + name + " + " +
+              std::to_string(cpp::countPlace(kern::rowSize(row), element)) + ");");
+  }
+  accs[total.getResult()] = acc;
+}
+
+/// Declares the row of a total at `slot`, and starts it.
+void KernelWriter::startTotal(kern::TotalOp total, const std::string &slot) {
+  declareTotal(total, slot);
+  Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
+  const Acc &acc = accs.at(total.getResult());
+  body.line("cpu::fill<" + numberName(element) + ">(" + acc.names.front() + ", " +
+            bare(cpp::startOf(total.getKind(), element)) + ", " + std::to_string(kern::rowSize(row)) + ");");
+  if (!acc.count.empty())
+    body.line(acc.count + " = 0;");
+}
+
+/// Starts the totals that are not sorted: a piece may step any of their rows.
+void KernelWriter::writeTotals() {
+  for (kern::TotalOp total : totals) {
+    if (total.getSorted())
+      continue;
+    std::string targets = count(total.getTable().getType().getDomain());
+    NameScope scope(*this);
+    body.open("for (int64_t target = 0; target < " + targets + "; ++target)");
+    startTotal(total, "piece * " + targets + " + target");
+    body.close();
+  }
+}
+
+void KernelWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) {
+  Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
+  AccKind kind = total.getKind();
+  std::string type = numberName(element), size = std::to_string(kern::rowSize(row));
+  std::string parts = "cpu::totalRow<" + type + ">(frame.totals[" + std::to_string(number) + "], " +
+                      std::to_string(facts.totals[number].rowBytes) + ", ";
+  Domain target = total.getTable().getType().getDomain();
+  std::string index = std::to_string(mlir::cast<mlir::BlockArgument>(total.getTable()).getArgNumber());
+  const std::string &table = tables.at(total.getTable());
+  out.line("");
+  out.line("// Joins what the pieces of " + symbol + " left for " + table + ".");
+  out.open("HECTOR_KERNEL void " + symbol + "_join" + std::to_string(number) +
+           "(const cpu::Frame &frame, int64_t begin, int64_t end)");
+  out.line(type + " *" + table + " = cpu::table<" + type + ">(frame, " + index + ");");
+  for (Value init : total.getInit()) {
+    std::string stored = cpp::storageName(mlir::cast<RowsType>(init.getType()).getElementType());
+    out.line("const " + stored + " *" + tables.at(init) + " = cpu::table<const " + stored + ">(frame, " +
+             std::to_string(mlir::cast<mlir::BlockArgument>(init).getArgNumber()) + ");");
+  }
+  if (total.getSorted()) {
+    std::string name = exec::formName({.kind = FormKind::Types, .types = cpp::typedRows(kernel.getDomain())});
+    size_t place = static_cast<size_t>(llvm::find(formNames, name) - formNames.begin());
+    out.line("const Id *types = cpu::form<Id>(frame, " + std::to_string(place) + ");");
+  }
+  out.open("for (int64_t target = begin; target < end; ++target)");
+  out.line(type + " *row = " + table + " + target * " + size + ";");
+  out.line("cpu::fill<" + type + ">(row, " + bare(cpp::startOf(kind, element)) + ", " + size + ");");
+  if (cpp::needsCount(kind))
+    out.line("int64_t count = 0;");
+  if (total.getSorted()) {
+    out.line("const int64_t firstRow = types[target], lastRow = types[target + 1];");
+    out.open(
+        "for (int64_t piece = firstRow / frame.grain; piece * frame.grain < lastRow && firstRow < lastRow; ++piece)");
+    out.line("const " + type + " *part = " + parts + "piece + target);");
+  } else {
+    out.open("for (int64_t piece = 0; piece < frame.pieces; ++piece)");
+    out.line("const " + type + " *part = " + parts + "piece * " + count(target) + " + target);");
+  }
+  out.line("for (int64_t k = 0; k < " + size + "; ++k)");
+  if (kind == AccKind::First) {
+    out.indented("if (part[k] >= 0 && (row[k] < 0 || part[k] < row[k])) row[k] = part[k];");
+  } else {
+    out.indented(cpp::taking(kind, "row[k]", "part[k]"));
+  }
+  if (cpp::needsCount(kind))
+    out.line("count += *reinterpret_cast<const int64_t *>(part + " +
+             std::to_string(cpp::countPlace(kern::rowSize(row), element)) + ");");
+  out.close();
+  std::string loop = "for (int64_t k = 0; k < " + size + "; ++k)";
+  auto initAt = [&](unsigned i) { return tables.at(total.getInit()[i]) + "[target * " + size + " + k]"; };
+  switch (kind) {
+  case AccKind::Sum:
+    break;
+  case AccKind::Mean:
+    out.line(loop);
+    out.indented("row[k] = count == 0 ? row[k] : row[k] / static_cast<" + type + ">(count);");
+    break;
+  case AccKind::Max:
+  case AccKind::Min: {
+    out.line(loop);
+    std::string choose = kind == AccKind::Max ? "cpu::larger(" : "cpu::smaller(";
+    if (total.getInit().empty())
+      out.indented("row[k] = count == 0 ? " + literal(0, element) + " : row[k];");
+    else
+      out.indented("row[k] = count == 0 ? " + initAt(0) + " : " + choose + initAt(0) + ", row[k]);");
+    break;
+  }
+  case AccKind::First:
+    if (!total.getInit().empty()) {
+      out.line(loop);
+      out.indented("if (cpu::matches(" + initAt(0) + ", " + initAt(1) + ")) row[k] = -1;");
+    }
+    break;
+  }
+  out.close();
+  out.close();
+}
+
+}  // namespace hector

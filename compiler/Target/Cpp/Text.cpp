@@ -1,0 +1,199 @@
+#include "compiler/Target/Cpp/Text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace hector::cpp {
+
+using flow::Domain;
+using kern::AccKind;
+using llvm::ArrayRef;
+using mlir::AffineExpr;
+using mlir::Type;
+
+int64_t product(ArrayRef<int64_t> sizes) {
+  int64_t points = 1;
+  for (int64_t size : sizes)
+    points *= size;
+  return points;
+}
+
+int64_t roundUp(int64_t value, int64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+std::string numberName(Type element) {
+  if (element.isInteger(1))
+    return "bool";
+  if (mlir::isa<mlir::IndexType>(element))
+    return "int64_t";
+  return element.isF64() ? "double" : "float";
+}
+
+std::string storageName(Type element) {
+  if (element.isBF16())
+    return "cpu::bf16";
+  if (element.isF16())
+    return "cpu::f16";
+  if (element.isInteger(1))
+    return "uint8_t";
+  return numberName(element);
+}
+
+int64_t numberBytes(Type element) {
+  if (element.isInteger(1))
+    return 1;
+  return element.isF64() || mlir::isa<mlir::IndexType>(element) ? 8 : 4;
+}
+
+bool isStoredAsIs(Type element) {
+  return element.isF32() || element.isF64() || mlir::isa<mlir::IndexType>(element);
+}
+
+std::string literal(double value, Type element) {
+  if (element.isInteger(1))
+    return value != 0 ? "true" : "false";
+  if (mlir::isa<mlir::IndexType>(element))
+    return std::to_string(static_cast<int64_t>(value));
+  const bool isDouble = element.isF64();
+  if (std::isnan(value))
+    return isDouble ? "__builtin_nan(\"\")" : "__builtin_nanf(\"\")";
+  if (!isDouble)
+    value = static_cast<double>(static_cast<float>(value));
+  if (std::isinf(value))
+    return std::string(value < 0 ? "-" : "") + (isDouble ? "__builtin_inf()" : "__builtin_inff()");
+  char text[40];
+  std::snprintf(text, sizeof text, isDouble ? "%.17g" : "%.9g", value);
+  // The shortest text that reads back as the same number.
+  for (int digits = 1; digits < 17; ++digits) {
+    char shorter[40];
+    std::snprintf(shorter, sizeof shorter, "%.*g", digits, value);
+    double back = std::strtod(shorter, nullptr);
+    if (isDouble ? back == value : static_cast<float>(back) == static_cast<float>(value)) {
+      std::copy(std::begin(shorter), std::end(shorter), text);
+      break;
+    }
+  }
+  std::string result = text;
+  if (result.find_first_of(".e") == std::string::npos)
+    result += ".0";
+  if (!isDouble)
+    result += "f";
+  return value < 0 || std::signbit(value) ? "(" + result + ")" : result;
+}
+
+std::string bare(const std::string &text) {
+  if (text.size() < 2 || text.front() != '(' || text.back() != ')')
+    return text;
+  int depth = 0;
+  for (size_t i = 0; i + 1 < text.size(); ++i) {
+    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    if (depth == 0)
+      return text;
+  }
+  return text.substr(1, text.size() - 2);
+}
+
+std::string offsetText(AffineExpr expr, const std::vector<std::string> &axes) {
+  if (auto dim = mlir::dyn_cast<mlir::AffineDimExpr>(expr))
+    return axes[dim.getPosition()];
+  if (auto number = mlir::dyn_cast<mlir::AffineConstantExpr>(expr))
+    return std::to_string(number.getValue());
+  auto binary = mlir::cast<mlir::AffineBinaryOpExpr>(expr);
+  std::string left = offsetText(binary.getLHS(), axes), right = offsetText(binary.getRHS(), axes);
+  if (expr.getKind() != mlir::AffineExprKind::Add)
+    return left == "0" ? left : left + " * " + right;
+  if (left == "0" || right == "0")
+    return left == "0" ? right : left;
+  return "(" + left + " + " + right + ")";
+}
+
+AffineExpr rowMajor(ArrayRef<int64_t> sizes, mlir::MLIRContext *context) {
+  AffineExpr offset = mlir::getAffineConstantExpr(0, context);
+  int64_t stride = 1;
+  for (size_t i = sizes.size(); i > 0; --i) {
+    if (sizes[i - 1] != 1)
+      offset = mlir::getAffineDimExpr(static_cast<unsigned>(i - 1), context) * stride + offset;
+    stride *= sizes[i - 1];
+  }
+  return offset;
+}
+
+std::string times(const std::string &place, int64_t size) {
+  return size == 1 ? place : place + " * " + std::to_string(size);
+}
+
+std::string levelName(Domain domain) {
+  return flow::stringifyDomain(domain).str();
+}
+
+const char *domainConstant(Domain domain) {
+  switch (domain) {
+  case Domain::One:
+    return "cpu::One";
+  case Domain::NodeType:
+    return "cpu::NodeType";
+  case Domain::EdgeType:
+    return "cpu::EdgeType";
+  case Domain::Node:
+    return "cpu::Node";
+  case Domain::SrcPair:
+    return "cpu::SrcPair";
+  case Domain::DstPair:
+    return "cpu::DstPair";
+  case Domain::Edge:
+    return "cpu::Edge";
+  }
+  return "";
+}
+
+TileRows typedRows(Domain domain) {
+  switch (domain) {
+  case Domain::SrcPair:
+    return TileRows::SrcPairs;
+  case Domain::DstPair:
+    return TileRows::DstPairs;
+  case Domain::Node:
+    return TileRows::Nodes;
+  default:
+    return TileRows::Edges;
+  }
+}
+
+bool needsCount(AccKind kind) {
+  return kind == AccKind::Mean || kind == AccKind::Max || kind == AccKind::Min;
+}
+
+std::string startOf(AccKind kind, Type element) {
+  switch (kind) {
+  case AccKind::Max:
+    return literal(-HUGE_VAL, element);
+  case AccKind::Min:
+    return literal(HUGE_VAL, element);
+  case AccKind::First:
+    return "-1";
+  case AccKind::Sum:
+  case AccKind::Mean:
+    return literal(0.0, element);
+  }
+  return "";
+}
+
+std::string taking(AccKind kind, const std::string &to, const std::string &number) {
+  switch (kind) {
+  case AccKind::Max:
+    return to + " = cpu::larger(" + to + ", " + bare(number) + ");";
+  case AccKind::Min:
+    return to + " = cpu::smaller(" + to + ", " + bare(number) + ");";
+  default:
+    return to + " += " + bare(number) + ";";
+  }
+}
+
+int64_t countPlace(int64_t size, Type element) {
+  return roundUp(size * numberBytes(element), 8) / numberBytes(element);
+}
+
+}  // namespace hector::cpp

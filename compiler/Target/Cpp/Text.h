@@ -1,0 +1,62 @@
+/// Pieces of C++ text: types, numbers, offsets and accumulators.
+#pragma once
+
+#include "compiler/Dialect/Kern/IR/Kern.h"
+#include "runtime/exec/Form.h"
+
+#include <llvm/ADT/ArrayRef.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hector::cpp {
+
+int64_t product(llvm::ArrayRef<int64_t> sizes);
+int64_t roundUp(int64_t value, int64_t unit);
+
+//===- Numbers ---------------------------------------------------------------------------------------------------===//
+
+/// The type in which numbers are computed: "float", "int64_t".
+std::string numberName(mlir::Type element);
+/// How a table's numbers are stored: "float", "cpu::bf16".
+std::string storageName(mlir::Type element);
+/// What a number takes while it is computed with.
+int64_t numberBytes(mlir::Type element);
+/// Whether numbers are stored as they are computed with.
+bool isStoredAsIs(mlir::Type element);
+/// A number; in parentheses if it is negative.
+std::string literal(double value, mlir::Type element);
+
+//===- Expressions -----------------------------------------------------------------------------------------------===//
+
+/// Without the parentheses around the whole.
+std::string bare(const std::string &text);
+/// An offset, for axes of these names. A sum is in parentheses.
+std::string offsetText(mlir::AffineExpr expr, const std::vector<std::string> &axes);
+/// The offset of a point in row-major order.
+mlir::AffineExpr rowMajor(llvm::ArrayRef<int64_t> sizes, mlir::MLIRContext *context);
+/// `place` times `size`.
+std::string times(const std::string &place, int64_t size);
+
+//===- Domains ---------------------------------------------------------------------------------------------------===//
+
+/// The variable of a loop over the rows of a domain.
+std::string levelName(flow::Domain domain);
+/// The constant of `kernels/cpu/frame.hpp`.
+const char *domainConstant(flow::Domain domain);
+/// The rows whose types are sorted, by the domain that a tile walks.
+TileRows typedRows(flow::Domain domain);
+
+//===- Accumulators ----------------------------------------------------------------------------------------------===//
+
+/// Whether the number of rows that an accumulator took matters.
+bool needsCount(kern::AccKind kind);
+/// What an accumulator starts at.
+std::string startOf(kern::AccKind kind, mlir::Type element);
+/// The statement that has `to` take `number`.
+std::string taking(kern::AccKind kind, const std::string &to, const std::string &number);
+/// Where the count of a total's row is, in numbers after its start.
+int64_t countPlace(int64_t size, mlir::Type element);
+
+}  // namespace hector::cpp
