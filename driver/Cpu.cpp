@@ -80,7 +80,8 @@ static Result<Candidate> tryPlan(const Program &program, const Graph &graph, con
   auto memory = exec::memoryFor(*plan, graph, threads);
   if (!memory)
     return std::move(memory).status();
-  return Candidate{{std::move(copy), std::make_shared<const exec::Plan>(std::move(*plan))}, memory->peakBytes(), seconds};
+  return Candidate{
+      {std::move(copy), std::make_shared<const exec::Plan>(std::move(*plan))}, memory->peakBytes(), seconds};
 }
 
 Result<Planned> planFor(const Program &program, const Graph &graph, const PlanOptions &options) {

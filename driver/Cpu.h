@@ -33,8 +33,8 @@ struct Planned {
 };
 
 /// Compiles a program, before any pass and with its graph attached, so that it fits the limit on that graph: the
-/// cheapest plan does as a rule; where it does not fit, memory counts more and more against time, and values are computed
-/// again instead of kept. Fails if no plan fits, with the smallest that was found.
+/// cheapest plan does as a rule; where it does not fit, memory counts more and more against time, and values are
+/// computed again instead of kept. Fails if no plan fits, with the smallest that was found.
 Result<Planned> planFor(const Program &program, const Graph &graph, const PlanOptions &options = {});
 
 /// Compiles the text of a plan, or finds what was compiled before. `flags` come after the usual ones.

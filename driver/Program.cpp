@@ -1,8 +1,8 @@
 #include "driver/Program.h"
 
-#include "compiler/Dialect/Kern/IR/Kern.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
+#include "compiler/Dialect/Kern/IR/Kern.h"
 #include "compiler/Import/Import.h"
 #include "interp/Interpreter.h"
 
@@ -227,7 +227,8 @@ Status Program::formGroups(const PassOutput &output) {
     return mlir::success();
   });
   mlir::PassManager manager(context.get());
-  manager.addNestedPass<mlir::func::FuncOp>(flow::createFormGroupsPass({groups.fuse, groups.rebuild, groups.memoryWeight}));
+  manager.addNestedPass<mlir::func::FuncOp>(
+      flow::createFormGroupsPass({groups.fuse, groups.rebuild, groups.memoryWeight}));
   manager.addPass(flow::createSplitPhasesPass());
   if (mlir::failed(manager.run(module())))
     return Status::failed("groups cannot be formed; this is a bug of Hector. Please report it with the model:" +

@@ -39,9 +39,9 @@ bool isBetter(const GroupCost &cost, const GroupCost &other, bool isGpu) {
 class Merger {
 public:
   Merger(const Body &body, const Machine &machine, const GroupOptions &options)
-      : body(body), options(options), pricer(body, machine), isGpu(machine.isGpu()), keptPrice(2 * options.memoryWeight / machine.bandwidth),
-        groups(body.size()), groupsOf(body.size()), order(body.size()), placeOf(body.size()), permuting(body.size()),
-        mark(body.size()) {
+      : body(body), options(options), pricer(body, machine), isGpu(machine.isGpu()),
+        keptPrice(2 * options.memoryWeight / machine.bandwidth), groups(body.size()), groupsOf(body.size()),
+        order(body.size()), placeOf(body.size()), permuting(body.size()), mark(body.size()) {
     for (unsigned op = 0; op < body.size(); ++op) {
       groups[op].ops = {op};
       groups[op].kinds = body[op].kinds;

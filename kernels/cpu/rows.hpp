@@ -8,11 +8,17 @@
 
 namespace hector::cpu {
 
-inline constexpr int64_t smallest(int64_t a, int64_t b) { return a < b ? a : b; }
+inline constexpr int64_t smallest(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
 
 /// Table or index array number `i` of a launch.
-template <class T> T *table(const Frame &frame, int i) { return static_cast<T *>(frame.tables[i]); }
-template <class Id> const Id *form(const Frame &frame, int i) { return static_cast<const Id *>(frame.forms[i]); }
+template <class T> T *table(const Frame &frame, int i) {
+  return static_cast<T *>(frame.tables[i]);
+}
+template <class Id> const Id *form(const Frame &frame, int i) {
+  return static_cast<const Id *>(frame.forms[i]);
+}
 
 /// A thread's working memory, handed out from front to back. A copy starts where the original is.
 class Scratch {
@@ -69,8 +75,8 @@ template <class T> void fill(T *row, T value, int64_t n) {
     row[k] = value;
 }
 
-/// Σ term(r) for r < n. The order is the same wherever it is called and for every width of vectors: sixteen sums (eight of
-/// double) take a term each in turn, and are added in pairs.
+/// Σ term(r) for r < n. The order is the same wherever it is called and for every width of vectors: sixteen sums (eight
+/// of double) take a term each in turn, and are added in pairs.
 template <class T, class F> HECTOR_INLINE T sum(int64_t n, F &&term) {
   constexpr int64_t kSums = 64 / sizeof(T);
   T rest = 0;

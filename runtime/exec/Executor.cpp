@@ -444,8 +444,7 @@ void Executor::State::launch(Runnable &runnable) {
       runnable.kernel(runnable.frame, pieces.begin(piece), pieces.end(piece), piece, scratch);
   });
   for (const Runnable::Join &join : runnable.joins)
-    parallelFor(join.targets, join.grain,
-                [&](int64_t begin, int64_t end) { join.run(runnable.frame, begin, end); });
+    parallelFor(join.targets, join.grain, [&](int64_t begin, int64_t end) { join.run(runnable.frame, begin, end); });
 }
 
 /// Fills the arena, except for what earlier runs have left for this one and for the caller.

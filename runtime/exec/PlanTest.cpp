@@ -74,7 +74,8 @@ TEST(PlanTest, ScratchIsForRowsBelowUnits) {
 }
 
 TEST(PlanTest, TotalsHaveAJoin) {
-  EXPECT_EQ(faultOf([](Plan &p) { p.steps[4].launch.totals[0].join = ""; }), "step 4 (sum_by_type) has a total and no join");
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps[4].launch.totals[0].join = ""; }),
+            "step 4 (sum_by_type) has a total and no join");
 }
 
 TEST(PlanTest, PairsHaveTheOrderOfTheirOwnEnd) {

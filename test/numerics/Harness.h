@@ -1,4 +1,4 @@
-/// Runs model files on small graphs in float64, for tests that compare them with formulas written out as loops.
+/// Runs model files on small graphs, for tests that compare them with formulas written out as loops or stored results.
 ///
 /// A test makes a graph (`randomGraph`, `unkindGraphs`), loads a model (`loadFile`, `parseModel`), makes inputs for its
 /// signature
@@ -14,6 +14,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hector::numerics {
@@ -53,6 +54,7 @@ using Tables = std::map<std::string, Table>;
 
 /// How a model is bound, compiled and run.
 struct Settings : hector::Settings {
+  NumberType numbers = NumberType::F64;
   std::string passes = "none";
   bool grad = false;  // also derive the gradients of all inputs
   RunMode mode;       // inference, unless it says otherwise
@@ -70,12 +72,33 @@ Result<language::Binding> bindAll(const Model &model, const Settings &settings);
 Tables randomInputs(const Model &model, const language::Binding &binding, const PlainGraph &graph, uint64_t seed,
                     double scale = 0.7);
 
-/// Compiles in float64, interprets, and gives the results by name. With `grad`, `inputs` also holds `grad.RESULT` (zero
+/// The model with its passes.
+Result<Program> compileModel(const Model &model, const Settings &settings);
+
+/// Compiles, interprets, and gives the results by name. With `grad`, `inputs` also holds `grad.RESULT` (zero
 /// where absent), and the results `grad.INPUT`.
 Result<Tables> runModel(const Model &model, const Settings &settings, const PlainGraph &graph, const Tables &inputs);
 
+/// A golden case: inputs, results and gradients that were computed elsewhere, bound to a model.
+struct Golden {
+  Model model;
+  language::Binding binding;
+  TensorFile file;
+  Case bound;
+
+  /// The results that the file has as well, all as flat tables: actual and expected.
+  std::pair<Tables, Tables> compared(const std::vector<NamedTensor> &results) const;
+};
+std::vector<std::string> goldenNames();
+/// Where a case lies, and whether it is there: golden cases are not part of the repository.
+std::string goldenPath(const std::string &name);
+bool hasGolden(const std::string &name);
+/// Reads a case for a model file of this repository.
+Result<Golden> loadGolden(const std::string &name, const std::string &modelPath);
+
 /// Adds a test failure where a table is missing, has another shape, or differs by more than `tolerance` times its
-/// largest expected entry. NaN differs from everything.
-void expectClose(const Tables &actual, const Tables &expected, double tolerance);
+/// largest expected entry, or `least` where that is more: what is left where everything cancels is rounding. NaN
+/// differs from everything.
+void expectClose(const Tables &actual, const Tables &expected, double tolerance, double least = 0.0);
 
 }  // namespace hector::numerics

@@ -68,7 +68,8 @@ std::optional<Failure> CpuJudge::add(const TestProgram &test, uint64_t number, u
     std::vector<int64_t> shape(type.getShape());
     if (type.getDomain() != flow::Domain::One)
       shape.insert(shape.begin(), rows);
-    tensors[name] = Tensor::fromDoubles(shape, numbersFor(name, static_cast<size_t>(rows * type.getRowSize())), DType::F64);
+    tensors[name] =
+        Tensor::fromDoubles(shape, numbersFor(name, static_cast<size_t>(rows * type.getRowSize())), DType::F64);
   }
   const std::string way = chooseWay(mix(seed ^ 6));
   if (mix(seed) & 2)
@@ -100,8 +101,16 @@ std::optional<Failure> CpuJudge::add(const TestProgram &test, uint64_t number, u
   auto plan = makePlan(loops, {.wideIds = exec::needsWideIds(graph), .prefix = "p" + std::to_string(number) + "_"});
   if (!plan)
     return Failure{"failed", plan.status().message()};
-  Waiting item = {test,      number,          seed,     way, bound->graph, std::move(*program),
-                  arguments, std::move(*exact), std::move(*rounded), isNarrow,
+  Waiting item = {test,
+                  number,
+                  seed,
+                  way,
+                  bound->graph,
+                  std::move(*program),
+                  arguments,
+                  std::move(*exact),
+                  std::move(*rounded),
+                  isNarrow,
                   std::make_shared<const exec::Plan>(std::move(*plan))};
   waiting.push_back(std::move(item));
   return std::nullopt;
@@ -136,7 +145,8 @@ std::optional<Failure> CpuJudge::judge(Waiting &program, const exec::KernelLooku
     auto nameOf = [&](size_t i) { return "`" + program.plan->outputs[i].name + "`"; };
     if (!first.empty()) {
       for (size_t i = 0; i < results.size(); ++i)
-        if (std::memcmp(results[i].values.data(), first[i].values.data(), results[i].values.size() * sizeof(double)) != 0)
+        if (std::memcmp(results[i].values.data(), first[i].values.data(), results[i].values.size() * sizeof(double)) !=
+            0)
           return Failure{"threads", nameOf(i) + " has other bits with " + std::to_string(count) + " threads"};
       continue;
     }
@@ -150,7 +160,8 @@ std::optional<Failure> CpuJudge::judge(Waiting &program, const exec::KernelLooku
         ++counts.narrowKinks;
         return std::nullopt;
       }
-      return Failure{"rounding", nameOf(found->table) + " in f32 is " + found->text + ", after --passes " + program.way};
+      return Failure{"rounding",
+                     nameOf(found->table) + " in f32 is " + found->text + ", after --passes " + program.way};
     }
     for (size_t i = 0; i < results.size(); ++i)
       if (auto where = difference(program.exact[i], results[i])) {
@@ -179,8 +190,8 @@ std::vector<CpuFailure> CpuJudge::run() {
   // Most of the time goes into compiling.
   auto lookup = loadKernels(all, {}, {"-O1"});
   if (!lookup) {
-    failures.push_back({waiting.front().test, waiting.front().number, waiting.front().seed,
-                        {"failed", lookup.status().message()}});
+    failures.push_back(
+        {waiting.front().test, waiting.front().number, waiting.front().seed, {"failed", lookup.status().message()}});
   } else {
     for (Waiting &program : waiting)
       if (auto failure = judge(program, *lookup))

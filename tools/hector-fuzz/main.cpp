@@ -31,8 +31,8 @@ static cl::opt<std::string> saveFolder("save", cl::desc("Where failures are save
 static cl::opt<std::string> replayFolder("replay", cl::desc("Judge one saved failure again"));
 static cl::opt<std::string> backend("backend", cl::desc("interp, or cpu: compiled code against the interpreter"),
                                     cl::init("interp"));
-static cl::opt<uint64_t> batchSize("batch", cl::desc("How many programs share a call of the compiler, for --backend=cpu"),
-                                   cl::init(25));
+static cl::opt<uint64_t>
+    batchSize("batch", cl::desc("How many programs share a call of the compiler, for --backend=cpu"), cl::init(25));
 static cl::opt<bool> showPrograms("show", cl::desc("Print every program before it runs"));
 
 static volatile uint64_t atProgram = 0;

@@ -1,8 +1,8 @@
 /// `hector run`: one model on one graph.
 
-#include "driver/Cpu.h"
-
 #include "Commands.h"
+#include "driver/Cpu.h"
+#include "runtime/base/Interrupt.h"
 #include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
 #include "runtime/jit/Compiler.h"
@@ -109,6 +109,7 @@ static Status runModel(RunOptions options) {
     return plan.status();
   std::optional<Planned> planned;
   if (isCompiled) {
+    noteInterrupts();  // the compiler is stopped, and steps stop between launches
     auto made = planFor(*program, loaded->graph, *plan);
     if (!made)
       return std::move(made).status().during(options.inputs.graph);
@@ -124,10 +125,9 @@ static Status runModel(RunOptions options) {
       return added.status();
     ones = std::move(*added);
   }
-  auto results = isCompiled
-                     ? runOnCpu(*planned, loaded->graph, loaded->tensors, cpuOptions(options, plan->memoryLimit))
-                     : run(*program, loaded->graph, loaded->tensors,
-                           {.isTraining = options.train, .seed = options.seed, .step = options.step});
+  auto results = isCompiled ? runOnCpu(*planned, loaded->graph, loaded->tensors, cpuOptions(options, plan->memoryLimit))
+                            : run(*program, loaded->graph, loaded->tensors,
+                                  {.isTraining = options.train, .seed = options.seed, .step = options.step});
   if (!results)
     return std::move(results).status().during(options.inputs.files());
 
@@ -150,7 +150,10 @@ static Status runModel(RunOptions options) {
 
 int runCommand(const RunOptions &options) {
   Status status = runModel(options);
-  return status.isOk() ? kExitFine : report(status);
+  if (status.isOk())
+    return kExitFine;
+  const int code = report(status);
+  return interruptSignal() != 0 ? interruptExitCode() : code;
 }
 
 }  // namespace hector

@@ -76,7 +76,8 @@ Access Levels::relation(Domain from) const {
   // A pair around the edge knows it.
   for (Domain pair : {Domain::SrcPair, Domain::DstPair})
     if (has(pair))
-      return then({pair, {}}, form(orderOf(pair) == Order::ByType ? FormKind::PairType : FormKind::PlaceType, sideOf(pair)));
+      return then({pair, {}},
+                  form(orderOf(pair) == Order::ByType ? FormKind::PairType : FormKind::PlaceType, sideOf(pair)));
   return then({from, {}}, column(EdgeColumn::Type, edgeOrder(orderOf(from))));
 }
 
@@ -89,20 +90,16 @@ Access Levels::find(Domain from, Map map, Order order) const {
   if (flow::isTraversal(loop) && flow::isLevel(loop, from, map) && has(target))
     return self(target, order);
   const EdgeOrder walked = edgeOrder(orderOf(Domain::Edge));
-  auto end = [&](Side side) {
-    return form(FormKind::RelationType, side);
-  };
+  auto end = [&](Side side) { return form(FormKind::RelationType, side); };
   switch (map) {
   case Map::Src:
     return then({from, {}}, column(EdgeColumn::Source, walked));
   case Map::Dst:
     return then({from, {}}, column(EdgeColumn::Destination, walked));
   case Map::SrcPair:
-    return then({from, {}},
-                column(order == Order::BySrc ? EdgeColumn::SrcPairByNode : EdgeColumn::SrcPair, walked));
+    return then({from, {}}, column(order == Order::BySrc ? EdgeColumn::SrcPairByNode : EdgeColumn::SrcPair, walked));
   case Map::DstPair:
-    return then({from, {}},
-                column(order == Order::ByDst ? EdgeColumn::DstPairByNode : EdgeColumn::DstPair, walked));
+    return then({from, {}}, column(order == Order::ByDst ? EdgeColumn::DstPairByNode : EdgeColumn::DstPair, walked));
   case Map::Node:
     return node(from);
   case Map::EdgeType:

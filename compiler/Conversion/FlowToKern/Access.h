@@ -30,8 +30,8 @@ struct Levels {
 
   /// The row that `map` leads to from the current row of `from`, in a table that is stored in `order`.
   Access find(flow::Domain from, flow::Map map, flow::Order order) const;
-  /// The number of the current row of `domain` by which the first of equal rows is found: an edge's in the file, that of
-  /// a pair's first edge.
+  /// The number of the current row of `domain` by which the first of equal rows is found: an edge's in the file, that
+  /// of a pair's first edge.
   Access number(flow::Domain domain) const;
 
 private:

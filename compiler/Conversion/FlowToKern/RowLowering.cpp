@@ -298,9 +298,11 @@ Value RowLowering::outer(flow::WeightGradOp grad, Value input, Value gradRow) {
   MapAttrs attrs;
   if (!keepsHeads)
     attrs = {.reduced = {heads}, .combine = ReduceKind::Sum};
-  Value outer = map(Fn::Mul, {{input, x.size() > 1 ? head * inner + i : i}, {gradRow, g.size() > 1 ? head * columns + o : o}},
-                    sizes, element, attrs);
-  return map(Fn::Select, {{isZero, constant(0)}, {zero, constant(0)}, {outer, dim(0)}}, {type.getRowSize()}, element, {});
+  Value outer =
+      map(Fn::Mul, {{input, x.size() > 1 ? head * inner + i : i}, {gradRow, g.size() > 1 ? head * columns + o : o}},
+          sizes, element, attrs);
+  return map(Fn::Select, {{isZero, constant(0)}, {zero, constant(0)}, {outer, dim(0)}}, {type.getRowSize()}, element,
+             {});
 }
 
 }  // namespace
