@@ -1,4 +1,4 @@
-"""Prints a reference in Markdown: `llvm-tblgen --dump-json FILE.td | utils/reference.py dialect` (or `passes`).
+"""Prints a reference in Markdown: `llvm-tblgen --dump-json FILE.td | utils/reference.py flow` (or `kern`, `passes`).
 
 Called by utils/regen. mlir-tblgen can write references too, but repeats the same tables of operands for every op.
 """
@@ -73,6 +73,8 @@ def code_list(names):
 
 
 def attribute_kind(records, kind):
+    if records.is_a(kind, "OptionalAttr"):
+        return attribute_kind(records, records.all[kind]["baseAttr"]["def"]) + ", optional"
     if records.is_a(kind, "EnumAttr"):
         return records.all[kind]["mnemonic"].replace("_", " ")
     if kind == "UnitAttr":
@@ -100,10 +102,11 @@ def signature(records, op):
     return "\n".join(lines)
 
 
-def dialect_reference(records):
-    (dialect,) = [record for record in records.of("Dialect") if record["name"] == "flow"]
+def dialect_reference(records, own):
+    """The reference of the dialect called `own`."""
+    (dialect,) = [record for record in records.of("Dialect") if record["name"] == own]
     description = prose(dialect["description"])
-    for kind in ("Flow_Domain", "Flow_Map"):
+    for kind in ("Flow_Domain", "Flow_Map") if own == "flow" else ():
         for case in records.all[kind]["enumerants"]:
             word = records.get(case)["str"]
             if f"`{word}`" not in description:
@@ -111,9 +114,9 @@ def dialect_reference(records):
 
     families = {}
     for op in records.of("Op"):
-        if records.get(op["opDialect"])["name"] != "flow":
+        if records.get(op["opDialect"])["name"] != own:
             continue
-        name = f"flow.{op['opName']}"
+        name = f"{own}.{op['opName']}"
         if op["opDocGroup"] is None:
             fail(f"{name} has no opDocGroup; put it into the `let opDocGroup = … in {{` of its file")
         families.setdefault(op["opDocGroup"]["def"], []).append((name, op))
@@ -138,19 +141,23 @@ def dialect_reference(records):
     for record in records.of("TypeDef") + records.of("AttrDef"):
         if record["mnemonic"] is None or records.is_a(record["!name"], "EnumAttr"):
             continue
+        if records.get(record["dialect"])["name"] != own:
+            continue
         sigil = "!" if records.is_a(record["!name"], "TypeDef") else "#"
-        name = f"`{sigil}flow.{record['mnemonic']}`"
+        name = f"`{sigil}{own}.{record['mnemonic']}`"
         parameters = code_list(parameter for _, parameter in record["parameters"]["args"])
         body = f"{prose(record['description'])}\n\nParameters: {parameters}."
         attributes.append(fold(f"{name}: {sentence(record, name)}", body))
     enums = []
     for record in records.of("I32EnumAttr"):
+        if record["cppNamespace"] != dialect["cppNamespace"]:
+            continue
         words = code_list(records.get(case)["str"] for case in record["enumerants"])
         enums.append([record["className"], record["summary"].capitalize() + ".", words])
 
     return "\n\n".join(
         [
-            f"{NOTE}\n# The flow dialect",
+            f"{NOTE}\n# The {own} dialect",
             sentence(dialect, "the dialect"),
             description,
             "## Ops",
@@ -192,9 +199,13 @@ def pass_reference(records):
 
 
 def main():
-    writers = {"dialect": dialect_reference, "passes": pass_reference}
+    writers = {
+        "flow": lambda records: dialect_reference(records, "flow"),
+        "kern": lambda records: dialect_reference(records, "kern"),
+        "passes": pass_reference,
+    }
     if len(sys.argv) != 2 or sys.argv[1] not in writers:
-        fail("usage: utils/reference.py dialect|passes < RECORDS.json")
+        fail("usage: utils/reference.py flow|kern|passes < RECORDS.json")
     print(writers[sys.argv[1]](Records(sys.stdin.read())))
 
 

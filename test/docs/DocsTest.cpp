@@ -6,7 +6,8 @@
 ///   ```result          after a model: what it computes, to four digits
 ///   ```hec-error ARGS  a wrong model; the ```text block after it is all that is printed
 ///
-/// HECTOR_REGEN=1 rewrites ```result and ```text blocks; read the difference before committing it.
+/// `docs/generated` holds what commands print. HECTOR_REGEN=1 rewrites it, and ```result and ```text blocks; read the
+/// difference before committing it.
 
 #include "runtime/storage/Safetensors.h"
 #include "test/Process.h"
@@ -220,6 +221,20 @@ std::string testName(const testing::TestParamInfo<std::string> &info) {
   std::string name = info.param;
   std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
+}
+
+/// docs/rationale/kern.md reads this code with its reader.
+TEST(GeneratedTest, CodeOfRgatIsAsEmitted) {
+  Workspace workspace(HECTOR_PROGRAM);
+  const fs::path shown = kDocs / "generated" / "rgat.cpp";
+  fs::copy_file(fs::path(HECTOR_SOURCE_DIR) / "models" / "rgat.hec", workspace.folder() / "rgat.hec");
+  Outcome outcome =
+      workspace.run("hector compile rgat.hec --size d_in=64 --size d_out=64 --grad --emit cpp --machine cpu");
+  ASSERT_EQ(outcome.exitCode, 0) << outcome.output;
+  if (std::getenv("HECTOR_REGEN"))
+    writeText(shown, outcome.output);
+  else
+    EXPECT_EQ(outcome.output, readText(shown)) << "run utils/regen and read the difference";
 }
 
 INSTANTIATE_TEST_SUITE_P(Documents, DocsTest, testing::ValuesIn(findDocuments()), testName);

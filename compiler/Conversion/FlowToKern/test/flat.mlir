@@ -28,7 +28,7 @@ func.func @sorted(%x: !flow.rows<edge, 4xf32, device>) -> !flow.rows<etype, 4xf3
 // CHECK: kern.for edge
 func.func @unsorted(%x: !flow.rows<edge, 4xf32, device>, %i: !flow.rows<ntype, 4xf32, device>) -> !flow.rows<ntype, 4xf32, device> {
   %0 = flow.group flat edge forward (%a = %x, %b = %i) : (!flow.rows<edge, 4xf32, device>, !flow.rows<ntype, 4xf32, device>) -> !flow.rows<ntype, 4xf32, device> {
-    %s = flow.reduce max %a init %b via src_ntype : <edge, 4xf32, device>, <ntype, 4xf32, device> -> <ntype, 4xf32, device>
+    %s = flow.reduce max %a via src_ntype init %b : <edge, 4xf32, device> -> <ntype, 4xf32, device>
     flow.yield %s : !flow.rows<ntype, 4xf32, device>
   }
   return %0 : !flow.rows<ntype, 4xf32, device>

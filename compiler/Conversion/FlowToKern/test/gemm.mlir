@@ -54,7 +54,7 @@ func.func @heads(%x: !flow.rows<etype, 2x4xf32, device>, %w: !flow.rows<etype, 2
 // CHECK: kern.outer %{{.*}}, %{{.*}} into %{{.*}} {heads = 1 : i64, inner = 8 : i64, outer = 4 : i64
 func.func @by_type(%x: !flow.rows<node, 8xf32, device>, %g: !flow.rows<src_pair, 4xf32, device>) -> !flow.rows<etype, 8x4xf32, device> {
   %0 = flow.group gemm src_pair backward (%a = %x, %b = %g) : (!flow.rows<node, 8xf32, device>, !flow.rows<src_pair, 4xf32, device>) -> !flow.rows<etype, 8x4xf32, device> {
-    %w = flow.weight_grad %a[node], %b via etype : <node, 8xf32, device>, <src_pair, 4xf32, device> -> <etype, 8x4xf32, device>
+    %w = flow.weight_grad %a[node], %b over src_pair via etype : <node, 8xf32, device>, <src_pair, 4xf32, device> -> <etype, 8x4xf32, device>
     flow.yield %w : !flow.rows<etype, 8x4xf32, device>
   }
   return %0 : !flow.rows<etype, 8x4xf32, device>
@@ -68,7 +68,7 @@ func.func @by_type(%x: !flow.rows<node, 8xf32, device>, %g: !flow.rows<src_pair,
 // CHECK: kern.outer %{{.*}}, %{{.*}} into %[[T]]
 func.func @of_one(%x: !flow.rows<node, 8xf32, device>, %g: !flow.rows<node, 4xf32, device>) -> !flow.rows<one, 8x4xf32, device> {
   %0 = flow.group gemm node backward (%a = %x, %b = %g) : (!flow.rows<node, 8xf32, device>, !flow.rows<node, 4xf32, device>) -> !flow.rows<one, 8x4xf32, device> {
-    %w = flow.weight_grad %a, %b via one : <node, 8xf32, device>, <node, 4xf32, device> -> <one, 8x4xf32, device>
+    %w = flow.weight_grad %a, %b over node via one : <node, 8xf32, device>, <node, 4xf32, device> -> <one, 8x4xf32, device>
     flow.yield %w : !flow.rows<one, 8x4xf32, device>
   }
   return %0 : !flow.rows<one, 8x4xf32, device>
@@ -83,7 +83,7 @@ func.func @of_one(%x: !flow.rows<node, 8xf32, device>, %g: !flow.rows<node, 4xf3
 // CHECK: kern.store %{{.*}} : vector<32xf32>, !flow.rows<etype, 8x4xf32, device>
 func.func @of_each(%x: !flow.rows<etype, 8xf32, device>, %g: !flow.rows<etype, 4xf32, device>) -> !flow.rows<etype, 8x4xf32, device> {
   %0 = flow.group gemm etype backward (%a = %x, %b = %g) : (!flow.rows<etype, 8xf32, device>, !flow.rows<etype, 4xf32, device>) -> !flow.rows<etype, 8x4xf32, device> {
-    %w = flow.weight_grad %a, %b via self : <etype, 8xf32, device>, <etype, 4xf32, device> -> <etype, 8x4xf32, device>
+    %w = flow.weight_grad %a, %b over etype via self : <etype, 8xf32, device>, <etype, 4xf32, device> -> <etype, 8x4xf32, device>
     flow.yield %w : !flow.rows<etype, 8x4xf32, device>
   }
   return %0 : !flow.rows<etype, 8x4xf32, device>

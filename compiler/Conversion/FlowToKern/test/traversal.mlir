@@ -54,8 +54,9 @@ func.func @sweeps(%x: !flow.rows<node, 4xf32, device>, %a: !flow.rows<edge, f32,
 // CHECK: %[[F:.*]] = kern.acc first : <vector<4xindex>>
 // CHECK: kern.for edge {
 // CHECK:   %[[R:.*]] = kern.load %{{.*}} at edge ["edge_src.dst"]
+// CHECK:   %[[NEG:.*]] = kern.map neg(%[[R]])
 // CHECK:   %[[N:.*]] = kern.number edge ["edge_row.file.dst"]
-// CHECK:   kern.step %[[F]], %[[R]], %{{.*}}, %[[N]]
+// CHECK:   kern.step %[[F]], %[[NEG]], %{{.*}}, %[[N]]
 // CHECK: kern.finish %[[F]]
 func.func @first(%x: !flow.rows<node, 4xf32, device>, %top: !flow.rows<node, 4xf32, device>) -> !flow.rows<node, 4xindex, device> {
   %0 = flow.group by_dst edge backward (%a = %x, %b = %top) : (!flow.rows<node, 4xf32, device>, !flow.rows<node, 4xf32, device>) -> !flow.rows<node, 4xindex, device> {
@@ -67,4 +68,46 @@ func.func @first(%x: !flow.rows<node, 4xf32, device>, %top: !flow.rows<node, 4xf
     flow.yield %1 : !flow.rows<node, 4xindex, device>
   }
   return %0 : !flow.rows<node, 4xindex, device>
+}
+
+// -----
+
+// A fold keeps its own init, step, join and finish, on rows.
+// CHECK-LABEL: kern.kernel @by_dst_edge
+// CHECK: %[[F:.*]] = kern.fold : <f32> init {
+// CHECK:   kern.yield %{{.*}} : f32
+// CHECK: } step {
+// CHECK: ^bb0(%[[A:.*]]: f32, %[[V:.*]]: f32):
+// CHECK:   %[[Q:.*]] = kern.map mul(%[[V]], %[[V]])
+// CHECK:   kern.map add(%[[A]], %[[Q]])
+// CHECK: } join {
+// CHECK: } finish {
+// CHECK: kern.for edge {
+// CHECK:   kern.step %[[F]], %{{.*}} : <f32>, f32
+// CHECK: kern.finish %[[F]] : <f32> -> f32
+func.func @fold(%x: !flow.rows<edge, f32, device>) -> !flow.rows<node, f32, device> {
+  %r = flow.group by_dst edge forward (%a = %x) : (!flow.rows<edge, f32, device>) -> !flow.rows<node, f32, device> {
+    %s = flow.sweep -> !flow.rows<node, f32, device> {
+      %0 = flow.fold %a via dst : (!flow.rows<edge, f32, device>) -> !flow.rows<node, f32, device> init {
+        %zero = flow.constant 0.0 : <one, f32, device>
+        %z = flow.expand %zero[one] : <one, f32, device> -> <node, f32, device>
+        flow.yield %z : !flow.rows<node, f32, device>
+      } step {
+      ^bb0(%sum: !flow.rows<node, f32, device>, %v: !flow.rows<node, f32, device>):
+        %q = flow.mul %v, %v : <node, f32, device>, <node, f32, device> -> <node, f32, device>
+        %n = flow.add %sum, %q : <node, f32, device>, <node, f32, device> -> <node, f32, device>
+        flow.yield %n : !flow.rows<node, f32, device>
+      } join {
+      ^bb0(%first: !flow.rows<node, f32, device>, %second: !flow.rows<node, f32, device>):
+        %n = flow.add %first, %second : <node, f32, device>, <node, f32, device> -> <node, f32, device>
+        flow.yield %n : !flow.rows<node, f32, device>
+      } finish {
+      ^bb0(%sum: !flow.rows<node, f32, device>):
+        flow.yield %sum : !flow.rows<node, f32, device>
+      }
+      flow.yield %0 : !flow.rows<node, f32, device>
+    }
+    flow.yield %s : !flow.rows<node, f32, device>
+  }
+  return %r : !flow.rows<node, f32, device>
 }

@@ -11,6 +11,7 @@ include "mlir/IR/OpBase.td"
 
 def Kern_Dialect : Dialect {
   let name = "kern";
+  let dependentDialects = ["::hector::flow::FlowDialect"];
   let cppNamespace = "::hector::kern";
   let summary = "Loops over rows: what a kernel reads, computes and writes, statement by statement.";
   let description = [{
