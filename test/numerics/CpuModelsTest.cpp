@@ -44,8 +44,9 @@ std::map<std::string, int64_t> sizesFor(const Model &model, const Layer &layer, 
 std::vector<Choice> choicesFor(int number) {
   std::vector<Choice> choices;
   if (!std::getenv("HECTOR_ALL_SIZES")) {
+    // Models whose weights are as wide as all heads together are not among those with eight heads of the largest width.
     for (int row = 0; row < kNumWidths; ++row)
-      choices.push_back({row, (row + number) % kNumWidths, (row + 2 * number) % kNumCounts});
+      choices.push_back({row, (row + number) % kNumWidths, (row + 2 * number + 2) % kNumCounts});
     return choices;
   }
   for (int first = 0; first < kNumWidths; ++first)
