@@ -185,7 +185,7 @@ size_t countFunctions(int layers, bool grad) {
   auto plan = makePlan(*program);
   EXPECT_TRUE(plan) << plan.status().message();
   size_t count = 0;
-  const std::string start = "extern \"C\" void ";
+  const std::string start = "HECTOR_KERNEL void ";
   for (size_t at = plan->source.find(start); at != std::string::npos; at = plan->source.find(start, at + 1))
     ++count;
   return count;

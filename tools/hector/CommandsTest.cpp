@@ -222,7 +222,7 @@ TEST_F(CommandsTest, AFileThatMayNotGrowIsAMessageAndLeavesNothing) {
   writeText(at("ties.hec"), kTies);
   writeText(at("x.nt"), "<http://a> <http://p> <http://b> .\n");
   for (const char *command :
-       {"hector run ties.hec --case case.safetensors --out out", "hector compile ties.hec --emit flow -o out",
+       {"hector run ties.hec --backend interp --case case.safetensors --out out", "hector compile ties.hec --emit flow -o out",
         "hector data make --nodes 9 --edges 9 -o out", "hector data info case.safetensors --svg out",
         "hector data import x.nt --out out"}) {
     Outcome outcome = workspace.run(std::string("(ulimit -f 0; ") + command + ")");

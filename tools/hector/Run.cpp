@@ -112,7 +112,7 @@ static Status runModel(RunOptions options) {
     noteInterrupts();  // the compiler is stopped, and steps stop between launches
     auto made = planFor(*program, loaded->graph, *plan);
     if (!made)
-      return std::move(made).status().during(options.inputs.graph);
+      return std::move(made).status();
     planned.emplace(std::move(*made));
   } else if (Status status = program->runPasses(options.passes); !status.isOk()) {
     return status;
