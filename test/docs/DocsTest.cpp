@@ -228,8 +228,7 @@ TEST(GeneratedTest, CodeOfRgatIsAsEmitted) {
   Workspace workspace(HECTOR_PROGRAM);
   const fs::path shown = kDocs / "generated" / "rgat.cpp";
   fs::copy_file(fs::path(HECTOR_SOURCE_DIR) / "models" / "rgat.hec", workspace.folder() / "rgat.hec");
-  Outcome outcome =
-      workspace.run("hector compile rgat.hec --size d_in=64 --size d_out=64 --grad --emit cpp --machine cpu");
+  Outcome outcome = workspace.run("hector compile rgat.hec --size d_in=64 --size d_out=64 --grad --emit cpp");
   ASSERT_EQ(outcome.exitCode, 0) << outcome.output;
   if (std::getenv("HECTOR_REGEN"))
     writeText(shown, outcome.output);

@@ -222,9 +222,9 @@ TEST_F(CommandsTest, AFileThatMayNotGrowIsAMessageAndLeavesNothing) {
   writeText(at("ties.hec"), kTies);
   writeText(at("x.nt"), "<http://a> <http://p> <http://b> .\n");
   for (const char *command :
-       {"hector run ties.hec --backend interp --case case.safetensors --out out", "hector compile ties.hec --emit flow -o out",
-        "hector data make --nodes 9 --edges 9 -o out", "hector data info case.safetensors --svg out",
-        "hector data import x.nt --out out"}) {
+       {"hector run ties.hec --backend interp --case case.safetensors --out out",
+        "hector compile ties.hec --emit flow -o out", "hector data make --nodes 9 --edges 9 -o out",
+        "hector data info case.safetensors --svg out", "hector data import x.nt --out out"}) {
     Outcome outcome = workspace.run(std::string("(ulimit -f 0; ") + command + ")");
     EXPECT_EQ(outcome.exitCode, 1) << outcome.output;
     EXPECT_TRUE(outcome.output.starts_with("error: out: cannot be written: File too large; ")) << outcome.output;

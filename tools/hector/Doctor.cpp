@@ -89,7 +89,8 @@ int doctorCommand() {
 
   std::printf("\nbackends\n");
   line("ok", "interp", "float64, slow, the judge of the others");
-  line("-", "cpu", "not part of this version");
+  line(compiler ? "ok" : "-", "cpu",
+       compiler ? "compiled code, the default of `hector run`" : "needs a C++ compiler; without one, interp runs");
   line("-", "cuda", "not part of this version");
   return kExitFine;
 }

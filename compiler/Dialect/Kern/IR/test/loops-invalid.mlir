@@ -1,6 +1,6 @@
 // RUN: hector-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @below {{has argument 0 of type f32, but arguments are tables}}
+// expected-error @below {{has argument 0 of type 'f32', but arguments are tables}}
 kern.kernel @kernel_c1_type flat one reads 0 (%x: f32) {
   kern.for one {
   }
