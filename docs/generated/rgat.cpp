@@ -106,7 +106,7 @@ HECTOR_KERNEL void hector_out_top_total(const cpu::Frame &frame, int64_t begin, 
     const float *x_node = x + node * 64;
     float top_node = -__builtin_inff();
     int64_t top_node_count = 0;
-    float *add_rows = space.take<float>(edges_dst[node + 1] - edges_dst[node]);
+    float *add_rows = space.take<float>(int64_t{edges_dst[node + 1] - edges_dst[node]});
     for (int64_t dst_pair = places_dst[node]; dst_pair < places_dst[node + 1]; ++dst_pair) {
       const float *linear_dst_pair = linear + int64_t{place_type_dst[dst_pair]} * 64;
       const float mul = cpu::sum<float>(64, [&](int64_t r) { return x_node[r] * linear_dst_pair[r]; });
@@ -286,12 +286,12 @@ HECTOR_KERNEL void hector_grad_s(const cpu::Frame &frame, int64_t begin, int64_t
     const int64_t etype = part.type;
     float *grad_s_2_part = cpu::totalRow<float>(frame.totals[0], 16384, piece + etype);
     cpu::fill<float>(grad_s_2_part, 0.0f, 4096);
-    for (int64_t first = part.first; first < part.last; first += 4) {
-      const int64_t last = cpu::smallest(first + 4, part.last);
+    for (int64_t first = part.first; first < part.last; first += 32) {
+      const int64_t last = cpu::smallest(first + 32, part.last);
       cpu::Scratch space = fixed;
       const float *w_s_etype = w_s + etype * 64;
-      float *grad_s_rows = space.take<float>(256);
-      float *x_rows = space.take<float>(256);
+      float *grad_s_rows = space.take<float>(2048);
+      float *x_rows = space.take<float>(2048);
       for (int64_t src_pair = first; src_pair < last; ++src_pair) {
         const float reshape_src_pair = reshape[src_pair];
         const float *sum_src_pair = sum + int64_t{pair_place_src[src_pair]} * 64;
@@ -303,7 +303,7 @@ HECTOR_KERNEL void hector_grad_s(const cpu::Frame &frame, int64_t begin, int64_t
         for (int64_t k = 0; k < 64; ++k)
           x_row[k] = x_src_pair[k];
       }
-      float *grad_s_rows_2 = space.take<float>(256);
+      float *grad_s_rows_2 = space.take<float>(2048);
       const float *W_matrix = W + etype * 4096;
       cpu::multiplyTransposed<float>(grad_s_rows, 64, W_matrix, 64, grad_s_rows_2, 64, last - first, 64, 64);
       cpu::clearZeroRows<float>(grad_s_rows, 64, grad_s_rows_2, 64, last - first, 64, 64);

@@ -6,6 +6,7 @@
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringSet.h>
 #include <mlir/Dialect/Func/IR/FuncOps.h>
 
 namespace hector {
@@ -80,7 +81,7 @@ private:
   mlir::ModuleOp module;
   mlir::OpBuilder builder;
   llvm::StringMap<kern::KernelOp> kernels;  // by their text without the name
-  llvm::StringMap<unsigned> names;
+  llvm::StringSet<> names;
 };
 
 /// The order in which an input is best stored: that of the first loop that reads it row after row.
@@ -208,8 +209,13 @@ std::string ModuleLowering::kernelName(flow::GroupOp group) {
 }
 
 std::string ModuleLowering::unique(std::string name) {
-  unsigned &count = names[name];
-  return ++count == 1 ? name : name + "_" + std::to_string(count);
+  // What the emitter adds to a kernel's name, its join, is no kernel's name.
+  if (llvm::StringRef(name).contains("_join"))
+    name += "_";
+  std::string candidate = name;
+  for (unsigned i = 2; !names.insert(candidate).second; ++i)
+    candidate = name + "_" + std::to_string(i);
+  return candidate;
 }
 
 /// The first kernel that is equal to `kernel`; it gets a name if it is new.

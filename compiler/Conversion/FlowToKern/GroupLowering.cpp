@@ -570,9 +570,10 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
   bool isTall = true;
   int64_t rowBytes = 0;
   for (Operation *op : products) {
-    for (Value value : {op->getOperand(0), Value(op->getResult(0))})
+    const bool isLinear = mlir::isa<flow::LinearOp>(op);
+    for (Value value : {op->getOperand(0), isLinear ? Value(op->getResult(0)) : op->getOperand(1)})
       rowBytes += 8 * mlir::cast<RowsType>(value.getType()).getRowSize();
-    if (!mlir::isa<flow::LinearOp>(op))
+    if (!isLinear)
       continue;
     Map map = flow::readMap(op, 1);
     bool isShared = map == Map::One || (type == Domain::EdgeType && map == Map::EdgeType) ||

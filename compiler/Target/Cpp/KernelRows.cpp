@@ -266,8 +266,14 @@ void KernelWriter::forNumbers(Value value, llvm::function_ref<std::string(std::s
 
 void KernelWriter::writeMap(kern::MapOp map) {
   Value result = map.getResult();
-  if (isInlined(map)) {
+  // Expressions stay short enough for readers, and for compilers that limit how deep parentheses nest.
+  constexpr unsigned kMaxDepth = 16;
+  unsigned depth = 1;
+  for (Value operand : map.getOperands())
+    depth = std::max(depth, 1 + depths.lookup(operand));
+  if (depth < kMaxDepth && isInlined(map)) {
     rows[result] = {.name = "", .op = map};
+    depths[result] = depth;
     return;
   }
   if (result.use_empty())
@@ -491,7 +497,7 @@ void KernelWriter::writeBuffer(kern::BufferOp buffer) {
     Domain unit = mlir::cast<kern::ForOp>(buffer->getParentOp()).getDomain();
     std::string offsets = offsetsName(unit, type.getDomain()), row = cpp::levelName(unit);
     made.first = offsets + "[" + row + "]";
-    numbers = bare(cpp::times("(" + offsets + "[" + row + " + 1] - " + made.first + ")", made.size));
+    numbers = cpp::times("int64_t{" + offsets + "[" + row + " + 1] - " + made.first + "}", made.size);
     facts.scratch.bytesPerRow += bytes;
     facts.scratch.bytes += 64;
     // As many edges as pairs or more.

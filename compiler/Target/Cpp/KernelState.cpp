@@ -72,14 +72,18 @@ void KernelWriter::writeFoldStep(kern::StepOp step, kern::FoldOp fold) {
     if (!argument.hasOneUse())
       return argument.use_empty();
     Value value = end->getOperand(static_cast<unsigned>(i));
-    Operation *user = *argument.user_begin();
-    for (Operation *op = user; op;) {
-      auto map = mlir::dyn_cast<kern::MapOp>(op);
+    for (Value read = argument; read.hasOneUse();) {
+      mlir::OpOperand &use = *read.getUses().begin();
+      auto map = mlir::dyn_cast<kern::MapOp>(use.getOwner());
       if (!map || !rows.lookup(map.getResult()).op)
+        return false;
+      // Every number is read where it is written.
+      auto offset = mlir::cast<mlir::AffineMapAttr>(map.getMaps()[use.getOperandNumber()]).getValue().getResult(0);
+      if (offset != cpp::rowMajor(map.getSizes(), map.getContext()))
         return false;
       if (map.getResult() == value)
         return true;
-      op = map.getResult().hasOneUse() ? *map.getResult().user_begin() : nullptr;
+      read = map.getResult();
     }
     return false;
   };

@@ -203,17 +203,19 @@ void KernelWriter::writeOp(Operation &op) {
 /// Names that generated code has for itself, and words of C++.
 static constexpr const char *kReserved[] = {
     "begin", "count", "cpu", "end", "first", "fixed", "frame", "from", "head", "hector", "isMatch", "isTaken", "k",
-    "last", "part", "piece", "r", "row", "scratch", "space", "target", "types", "Id",
+    "firstRow", "last", "lastRow", "part", "piece", "r", "row", "scratch", "space", "target", "types", "Id",
     // Rows of loops.
     "dst_pair", "edge", "etype", "node", "ntype", "one", "src_pair",
     // C++
-    "alignas", "and", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "class", "compl",
-    "concept", "const", "continue", "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern",
-    "false", "float", "for", "friend", "goto", "if", "inline", "int", "int64_t", "linux", "long", "main", "mutable",
-    "namespace", "new", "not", "operator", "or", "private", "protected", "public", "register", "requires", "return",
-    "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef",
-    "typeid", "typename", "uint8_t", "union", "unix", "unsigned", "using", "virtual", "void", "volatile", "while",
-    "xor"};
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
+    "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const",
+    "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double",
+    "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
+    "inline", "int", "int64_t", "linux", "long", "main", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
+    "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires",
+    "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template",
+    "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "uint8_t", "union", "unix",
+    "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq"};
 
 void KernelWriter::nameTables() {
   for (const char *name : kReserved)

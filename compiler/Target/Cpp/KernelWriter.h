@@ -145,6 +145,7 @@ private:
   std::vector<std::string> formNames;
   llvm::StringMap<std::string> formVariables;
   llvm::DenseMap<mlir::Value, Row> rows;
+  llvm::DenseMap<mlir::Value, unsigned> depths;  // of statements that are computed where they are read
   llvm::DenseMap<mlir::Value, Acc> accs;
   llvm::DenseMap<mlir::Value, Buffer> buffers;
   llvm::DenseMap<mlir::Value, std::string> tables;

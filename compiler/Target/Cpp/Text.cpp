@@ -63,7 +63,8 @@ std::string literal(double value, Type element) {
   if (!isDouble)
     value = static_cast<double>(static_cast<float>(value));
   if (std::isinf(value))
-    return std::string(value < 0 ? "-" : "") + (isDouble ? "__builtin_inf()" : "__builtin_inff()");
+    return isDouble ? (value < 0 ? "(-__builtin_inf())" : "__builtin_inf()")
+                    : (value < 0 ? "(-__builtin_inff())" : "__builtin_inff()");
   char text[40];
   std::snprintf(text, sizeof text, isDouble ? "%.17g" : "%.9g", value);
   // The shortest text that reads back as the same number.

@@ -292,6 +292,15 @@ LogicalResult MapOp::verify() {
         map.getNumDims() != numAxes || map.getNumSymbols() != 0 || map.getNumResults() != 1)
       return emitOpError() << "has the map " << attribute << ", but maps lead from " << numAxes
                            << " axes to one offset";
+  for (AffineMapAttr attribute : getMaps().getAsRange<AffineMapAttr>()) {
+    bool isLinear = true;
+    attribute.getValue().getResult(0).walk([&](AffineExpr expr) {
+      isLinear &= expr.getKind() != AffineExprKind::Mod && expr.getKind() != AffineExprKind::FloorDiv &&
+                  expr.getKind() != AffineExprKind::CeilDiv;
+    });
+    if (!isLinear)  // (C1)
+      return emitOpError() << "has the map " << attribute << ", but offsets are sums of multiples of axes";
+  }
   int64_t points = 1;
   for (int64_t size : getSizes())
     points *= size;
