@@ -10,7 +10,7 @@
 namespace hector {
 
 /// How a table of this type is stored: numbers of 16 bits only where rows have several numbers and belong to nodes,
-/// edges or pairs. Scores, statistics, weights and their gradients are f32 then.
+/// edges or pairs. Scores and statistics of one head, weights and their gradients are f32 then.
 flow::RowsType storedType(flow::RowsType type);
 
 /// Makes a kernel of every group that the module's first function runs, in itself or through calls, and launches of
