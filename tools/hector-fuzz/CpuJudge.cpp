@@ -39,19 +39,14 @@ static std::string chooseWay(uint64_t seed) {
 
 std::optional<Failure> CpuJudge::add(const TestProgram &test, uint64_t number, uint64_t seed) {
   ++counts.programs;
-  auto model = parseModel(test.text, "model.hec");
-  if (!model)
-    return Failure{"refused", model.status().message()};
-  auto binding = bind(*model);
-  if (!binding)
-    return Failure{"refused", binding.status().message()};
-  auto bound = bindCase(test.file, model->signature, *binding);
-  if (!bound)
-    return Failure{"refused", bound.status().message()};
-  const Graph &graph = bound->graph;
+  auto loaded = load(test);
+  if (!loaded)
+    return Failure{"refused", loaded.status().message()};
+  auto &[model, binding, bound] = *loaded;
+  const Graph &graph = bound.graph;
   const bool isNarrow = mix(seed ^ 5) % 3 == 0;
   auto import = [&](NumberType type) {
-    return Program::import(*model, *binding, {.numbers = type, .gradients = std::vector<std::string>()}, context);
+    return Program::import(model, binding, {.numbers = type, .gradients = std::vector<std::string>()}, context);
   };
   auto wide = import(NumberType::F64);
   auto program = import(isNarrow ? NumberType::F32 : NumberType::F64);
@@ -59,7 +54,7 @@ std::optional<Failure> CpuJudge::add(const TestProgram &test, uint64_t number, u
     return Failure{"refused", wide.status().message()};
   // Gradients to start from; the functions have no arguments for them before they are derived.
   std::vector<Table> arguments;
-  Tensors tensors = bound->tensors;
+  Tensors tensors = bound.tensors;
   mlir::func::FuncOp forward = wide->function();
   for (size_t i = 0; i < forward.getNumResults(); ++i) {
     auto type = mlir::cast<flow::RowsType>(forward.getResultTypes()[i]);
@@ -105,7 +100,7 @@ std::optional<Failure> CpuJudge::add(const TestProgram &test, uint64_t number, u
                   number,
                   seed,
                   way,
-                  bound->graph,
+                  bound.graph,
                   std::move(*program),
                   arguments,
                   std::move(*exact),

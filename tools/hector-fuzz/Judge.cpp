@@ -87,24 +87,19 @@ Result<Judge::Outcome> Judge::run(const Program &form, const std::string &way, c
 
 std::optional<Failure> Judge::judge(const TestProgram &test, uint64_t seed, bool checkSlopes) {
   ++counts.programs;
-  auto model = parseModel(test.text, "model.hec");
-  if (!model)
-    return Failure{"refused", model.status().message()};
-  auto binding = bind(*model);
-  if (!binding)
-    return Failure{"refused", binding.status().message()};
-  auto bound = bindCase(test.file, model->signature, *binding);
-  if (!bound)
-    return Failure{"refused", bound.status().message()};
-  const Graph &graph = bound->graph;
+  auto loaded = load(test);
+  if (!loaded)
+    return Failure{"refused", loaded.status().message()};
+  auto &[model, binding, bound] = *loaded;
+  const Graph &graph = bound.graph;
   std::vector<Forms> forms;
   for (NumberType type : {NumberType::F64, NumberType::F32}) {
     ProgramOptions options = {.numbers = type, .gradients = std::vector<std::string>()};
-    auto imported = Program::import(*model, *binding, options, context);
+    auto imported = Program::import(model, binding, options, context);
     if (!imported)
       return Failure{imported.status().isLocated() ? "refused" : "failed", imported.status().message()};
     options.fold = false;
-    auto written = Program::import(*model, *binding, options, context);
+    auto written = Program::import(model, binding, options, context);
     if (!written)
       return Failure{"failed", "the model compiles with folds only"};
     // Half of the programs are compiled for their own graph, half for the default one: passes choose otherwise.
@@ -116,7 +111,7 @@ std::optional<Failure> Judge::judge(const TestProgram &test, uint64_t seed, bool
   const Forms &wide = forms[0], &narrow = forms[1];
 
   auto forward = wide.written.function();
-  auto inputs = makeArguments(wide.written, graph, bound->tensors);
+  auto inputs = makeArguments(wide.written, graph, bound.tensors);
   if (!inputs)
     return Failure{"failed", inputs.status().message()};
   size_t numResults = forward.getNumResults();
@@ -188,7 +183,7 @@ std::optional<Failure> Judge::judge(const TestProgram &test, uint64_t seed, bool
   double slope = 0.0, size = 0.0;
   for (size_t i = 0; i < inputs->size(); ++i) {
     direction.push_back(
-        numbersFor("direction " + std::to_string(seed) + model->signature.inputs[i].name, (*inputs)[i].values.size()));
+        numbersFor("direction " + std::to_string(seed) + model.signature.inputs[i].name, (*inputs)[i].values.size()));
     const std::vector<double> &gradient = (*expected)[numResults + i].values;
     slope += dot(gradient, direction[i]);
     for (size_t k = 0; k < gradient.size(); ++k)

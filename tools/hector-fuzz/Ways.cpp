@@ -7,6 +7,19 @@ namespace hector::fuzz {
 
 static constexpr double kTolerance = 1e-9;
 
+Result<Loaded> load(const TestProgram &test) {
+  auto model = parseModel(test.text, "model.hec");
+  if (!model)
+    return std::move(model).status();
+  auto binding = bind(*model);
+  if (!binding)
+    return std::move(binding).status();
+  auto bound = bindCase(test.file, model->signature, *binding);
+  if (!bound)
+    return std::move(bound).status();
+  return Loaded{std::move(*model), std::move(*binding), std::move(*bound)};
+}
+
 std::optional<std::string> difference(const Table &a, const Table &b) {
   double scale = 1.0;
   for (double value : a.values)

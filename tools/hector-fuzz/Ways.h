@@ -14,6 +14,14 @@
 
 namespace hector::fuzz {
 
+/// A program parsed and bound to its case.
+struct Loaded {
+  Model model;
+  language::Binding binding;
+  Case bound;
+};
+Result<Loaded> load(const TestProgram &test);
+
 inline constexpr RunMode kMode = {.isTraining = true, .seed = 1, .step = 1};  // all ways drop the same
 
 /// Where two tables differ by more than 1e-9, relative to their largest entry.

@@ -167,6 +167,18 @@ static int finish(uint64_t done, const char *what, int failures) {
   return failures ? kExitMachine : kExitFine;
 }
 
+/// The same for programs. Those whose results hang on the last bit are not judged; more than one in fifty would hide
+/// something.
+static int finishPrograms(uint64_t done, const Tally &tally, int failures) {
+  for (auto [kinks, type] : {std::pair(tally.kinks, ""), std::pair(tally.narrowKinks, " in f32")})
+    if (kinks * 50 > std::max<int64_t>(tally.programs, 100)) {
+      std::printf("error: %lld of %lld programs are at kinks%s; at most 2 %% may be\n", static_cast<long long>(kinks),
+                  static_cast<long long>(tally.programs), type);
+      return kExitMachine;
+    }
+  return finish(done, "programs", failures);
+}
+
 static int fuzzModules() {
   Modules modules;
   for (const std::string &file : seedFiles)
@@ -234,14 +246,7 @@ static int fuzzPrograms() {
       clock.lineStart(), static_cast<long long>(tally.programs), static_cast<long long>(tally.runs),
       static_cast<long long>(tally.gradientChecks), static_cast<long long>(tally.rough),
       static_cast<long long>(tally.kinks), static_cast<long long>(tally.narrowKinks), clock.elapsed(), failures);
-  // Programs whose results hang on the last bit are not judged; more than one in fifty would hide something.
-  for (auto [kinks, type] : {std::pair(tally.kinks, ""), std::pair(tally.narrowKinks, " in f32")})
-    if (kinks * 50 > std::max<int64_t>(tally.programs, 100)) {
-      std::printf("error: %lld of %lld programs are at kinks%s; at most 2 %% may be\n", static_cast<long long>(kinks),
-                  static_cast<long long>(tally.programs), type);
-      return kExitMachine;
-    }
-  return finish(done, "programs", failures);
+  return finishPrograms(done, tally, failures);
 }
 
 /// Compiled code, in batches.
@@ -278,13 +283,7 @@ static int fuzzCpu() {
               clock.lineStart(), static_cast<long long>(tally.programs), static_cast<long long>(tally.runs),
               static_cast<long long>(tally.kinks), static_cast<long long>(tally.narrowKinks), clock.elapsed(),
               failures);
-  for (auto [kinks, type] : {std::pair(tally.kinks, ""), std::pair(tally.narrowKinks, " in f32")})
-    if (kinks * 50 > std::max<int64_t>(tally.programs, 100)) {
-      std::printf("error: %lld of %lld programs are at kinks%s; at most 2 %% may be\n", static_cast<long long>(kinks),
-                  static_cast<long long>(tally.programs), type);
-      return kExitMachine;
-    }
-  return finish(done, "programs", failures);
+  return finishPrograms(done, tally, failures);
 }
 
 static int fuzzMain(int argc, char **argv) {

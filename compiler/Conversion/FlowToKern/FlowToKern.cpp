@@ -84,7 +84,7 @@ private:
   llvm::StringSet<> names;
 };
 
-/// The order in which an input is best stored: that of the first loop that reads it row after row.
+/// The order in which an input is stored: that of a loop which reads it. Other loops read through a permutation.
 Order inputOrder(mlir::Value input) {
   for (mlir::Operation *user : input.getUsers()) {
     if (auto call = mlir::dyn_cast<mlir::func::CallOp>(user)) {

@@ -476,9 +476,7 @@ mlir::LogicalResult GroupLowering::lowerSweep(flow::SweepOp sweep, Domain unit) 
         places.at(domain).after(builder);
         store(row, static_cast<unsigned>(i), value.getLoc());
       }
-    bool isReadLater =
-        llvm::any_of(result.getUsers(), [](Operation *user) { return !mlir::isa<flow::YieldOp>(user); }) ||
-        llvm::any_of(result.getUsers(), [&](Operation *user) { return user->getParentOp() != group.getOperation(); });
+    bool isReadLater = llvm::any_of(result.getUsers(), [](Operation *user) { return !mlir::isa<flow::YieldOp>(user); });
     if (domain == unit) {
       rows[result] = row;
     } else if (isReadLater) {
