@@ -24,6 +24,7 @@ struct KernelFacts {
   flow::Domain unit = flow::Domain::One;
   std::optional<exec::Form> balance;
   double unitCost = 1;
+  std::optional<exec::DeviceLaunch> device;  // where it was written for a GPU
 };
 
 class KernelText {
