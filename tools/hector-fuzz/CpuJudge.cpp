@@ -43,6 +43,13 @@ std::optional<Failure> CpuJudge::add(const TestProgram &test, uint64_t number, u
   if (!loaded)
     return Failure{"refused", loaded.status().message()};
   auto &[model, binding, bound] = *loaded;
+  if (mix(seed ^ 9) % 4 == 0) {
+    auto wide = Graph::fromTensors(test.file, bound.graph.numRelations(), bound.graph.numNodes(), IdWidth::Wide);
+    if (!wide)
+      return Failure{"failed", wide.status().message()};
+    bound.graph = std::move(*wide);
+    ++counts.wideIds;
+  }
   const Graph &graph = bound.graph;
   const bool isNarrow = mix(seed ^ 5) % 3 == 0;
   auto import = [&](NumberType type) {

@@ -279,10 +279,11 @@ static int fuzzCpu() {
     clock.show(done, numPrograms, "programs");
   }
   const Tally &tally = judge.tally();
-  std::printf("%s%lld programs on cpu, %lld runs, %lld at kinks, %lld at kinks in f32, %.0f s: %d failures\n",
-              clock.lineStart(), static_cast<long long>(tally.programs), static_cast<long long>(tally.runs),
-              static_cast<long long>(tally.kinks), static_cast<long long>(tally.narrowKinks), clock.elapsed(),
-              failures);
+  std::printf("%s%lld programs on cpu (%lld with ids of 64 bits), %lld runs, %lld at kinks, %lld at kinks in f32, "
+              "%.0f s: %d failures\n",
+              clock.lineStart(), static_cast<long long>(tally.programs), static_cast<long long>(tally.wideIds),
+              static_cast<long long>(tally.runs), static_cast<long long>(tally.kinks),
+              static_cast<long long>(tally.narrowKinks), clock.elapsed(), failures);
   return finishPrograms(done, tally, failures);
 }
 
