@@ -134,33 +134,45 @@ Result<Planned> planFor(const Program &program, const Graph &graph, const Tensor
   return refuse(program, smallest, threads, options);
 }
 
+Result<exec::Executor> prepareExecutor(std::shared_ptr<const exec::Plan> plan, exec::KernelLookup kernels,
+                                       const Graph &graph, const std::vector<NamedTensor> &arguments,
+                                       const exec::ExecOptions &options) {
+  auto executor = exec::Executor::create(std::move(plan), std::move(kernels), graph, options);
+  if (!executor)
+    return executor;
+  for (const NamedTensor &argument : arguments)
+    if (Status status = executor->setInput(argument.name, argument.tensor); !status.isOk())
+      return status;
+  return executor;
+}
+
+Result<std::vector<NamedTensor>> resultsOf(const exec::Executor &executor, const exec::Plan &plan) {
+  std::vector<NamedTensor> results;
+  for (const exec::Port &output : plan.outputs) {
+    auto tensor = executor.output(output.name);
+    if (!tensor)
+      return std::move(tensor).status();
+    results.push_back({output.name, std::move(*tensor)});
+  }
+  return results;
+}
+
 Result<std::vector<NamedTensor>> runOnCpu(const Planned &planned, const Graph &graph, const Tensors &tensors,
                                           const CpuOptions &options) {
-  const std::shared_ptr<const exec::Plan> &plan = planned.plan;
   auto arguments = bindArguments(planned.program, graph, tensors);
   if (!arguments)
     return std::move(arguments).status();
-  auto kernels = loadKernels(*plan, options.events);
+  auto kernels = loadKernels(*planned.plan, options.events);
   if (!kernels)
     return std::move(kernels).status();
-  auto executor = exec::Executor::create(plan, std::move(*kernels), graph, options.exec);
+  auto executor = prepareExecutor(planned.plan, std::move(*kernels), graph, *arguments, options.exec);
   if (!executor)
     return std::move(executor).status();
-  for (const NamedTensor &argument : *arguments)
-    if (Status status = executor->setInput(argument.name, argument.tensor); !status.isOk())
-      return status;
   if (options.seed)
     executor->setTraining(*options.seed, options.step);
   if (Status status = executor->runAll(); !status.isOk())
     return status;
-  std::vector<NamedTensor> results;
-  for (const exec::Port &output : plan->outputs) {
-    auto tensor = executor->output(output.name);
-    if (!tensor)
-      return std::move(tensor).status();
-    results.push_back({output.name, std::move(tensor).take()});
-  }
-  return results;
+  return resultsOf(*executor, *planned.plan);
 }
 
 }  // namespace hector

@@ -45,6 +45,14 @@ Result<Planned> planFor(const Program &program, const Graph &graph, const Tensor
 Result<exec::KernelLookup> loadKernels(const exec::Plan &plan, const JitEvents &events = {},
                                        const std::vector<std::string> &flags = {});
 
+/// An executor with its inputs set. `arguments` are those that `bindArguments` gives.
+Result<exec::Executor> prepareExecutor(std::shared_ptr<const exec::Plan> plan, exec::KernelLookup kernels,
+                                       const Graph &graph, const std::vector<NamedTensor> &arguments,
+                                       const exec::ExecOptions &options = {});
+
+/// All results of an executor's last run.
+Result<std::vector<NamedTensor>> resultsOf(const exec::Executor &executor, const exec::Plan &plan);
+
 struct CpuOptions {
   exec::ExecOptions exec;
   std::optional<uint64_t> seed;  // of dropout; without, nothing is dropped
