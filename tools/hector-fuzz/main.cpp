@@ -3,6 +3,7 @@
 #include "CpuJudge.h"
 #include "Judge.h"
 #include "Modules.h"
+#include "runtime/base/Parallel.h"
 #include "runtime/base/Program.h"
 
 #include <llvm/Support/CommandLine.h>
@@ -295,6 +296,10 @@ static int fuzzCpu() {
 
 static int fuzzMain(int argc, char **argv) {
   cl::ParseCommandLineOptions(argc, argv, "Random models, run in every way there is, must agree.\n");
+  if (Status status = checkThreadSetting(); !status.isOk()) {
+    std::fprintf(stderr, "error: %s\n", status.message().c_str());
+    return kExitUser;
+  }
   if (!replayFolder.empty())
     return replay();
   for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS})

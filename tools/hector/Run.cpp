@@ -20,7 +20,11 @@ static Status chooseBackend(RunOptions &options) {
     return Status::invalid("this build has no `cuda` backend; run with --backend cpu or interp");
   if (backend.empty()) {
     backend = "cpu";
-    if (auto compiler = findCompiler(); !compiler) {
+    NotedInterrupts noted;  // the compiler is tried in a folder that is to be removed
+    auto compiler = findCompiler();
+    if (interruptSignal())
+      return Status::failed("interrupted");
+    if (!compiler) {
       std::fprintf(stderr, "note: the interpreter runs, which is slow: %s\n", compiler.status().message().c_str());
       backend = "interp";
       if (dtype.empty())

@@ -7,6 +7,7 @@
 #include "MachineCommand.h"
 #include "Options.h"
 #include "language/Diagnostics.h"
+#include "runtime/base/Parallel.h"
 #include "runtime/base/Program.h"
 
 #include <CLI/CLI.hpp>
@@ -296,6 +297,8 @@ static int hectorMain(int argc, char **argv) {
     std::fputs(explain(app, error).c_str(), stderr);
     return kExitUser;
   }
+  if (Status status = checkThreadSetting(); !status.isOk())
+    return report(status);
   throwWhereLlvmFindsNoMemory();
   if (runApp->parsed())
     return runCommand(run);
