@@ -14,8 +14,7 @@
 
 namespace hector {
 
-/// A copy of the program's module, lowered to kern.
-static Result<mlir::OwningOpRef<mlir::ModuleOp>> lowered(const Program &program) {
+Result<mlir::OwningOpRef<mlir::ModuleOp>> lowered(const Program &program) {
   mlir::OwningOpRef<mlir::ModuleOp> module = program.module().clone();
   if (mlir::failed(lowerToKern(*module)) || mlir::failed(mlir::verify(*module)))
     return Status::failed("the program could not be turned into kernels; this is a bug of Hector");

@@ -1,6 +1,7 @@
 /// How generated loops find their tables, rows and working memory.
 #pragma once
 
+#include "kernels/common/segments.hpp"
 #include "kernels/cpu/frame.hpp"
 #include "kernels/cpu/products.hpp"
 
@@ -8,9 +9,7 @@
 
 namespace hector::cpu {
 
-inline constexpr int64_t smallest(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
+using namespace common;
 
 /// Table or index array number `i` of a launch.
 template <class T> T *table(const Frame &frame, int i) {
@@ -34,37 +33,6 @@ private:
   char *next;
 };
 
-/// The types that rows `begin` to `end` - 1 have, and their rows of each. Type t has the rows ptr[t] to ptr[t + 1] - 1.
-template <class Id> class Segments {
-public:
-  Segments(const Id *ptr, int64_t numTypes, int64_t begin, int64_t end) : last(begin), ptr(ptr), end(end) {
-    // The last type that starts at `begin` or before.
-    int64_t low = 0, high = numTypes;
-    while (high - low > 1) {
-      int64_t middle = (low + high) / 2;
-      (ptr[middle] <= begin ? low : high) = middle;
-    }
-    type = low - 1;
-  }
-  /// Goes to the next type that has rows.
-  bool next() {
-    first = last;
-    if (first >= end)
-      return false;
-    do
-      ++type;
-    while (ptr[type + 1] <= first);
-    last = smallest(ptr[type + 1], end);
-    return true;
-  }
-
-  int64_t type, first = 0, last;
-
-private:
-  const Id *ptr;
-  int64_t end;
-};
-
 /// Row `slot` of a total, whose rows take `rowBytes`.
 template <class T> T *totalRow(const Total &total, int64_t rowBytes, int64_t slot) {
   return reinterpret_cast<T *>(static_cast<char *>(total.rows) + slot * rowBytes);
@@ -73,6 +41,21 @@ template <class T> T *totalRow(const Total &total, int64_t rowBytes, int64_t slo
 template <class T> void fill(T *row, T value, int64_t n) {
   for (int64_t k = 0; k < n; ++k)
     row[k] = value;
+}
+
+/// Sums over edges are taken in blocks: a running sum over all of a hub's edges would lose what is small next to it.
+HECTOR_INLINE bool endsBlock(int64_t edge) {
+  constexpr int64_t kBlock = 1024;
+  return edge % kBlock == kBlock - 1;
+}
+/// Moves the sum of a block to that of all blocks.
+template <class T> HECTOR_INLINE void moveSum(T &sum, T &blocks) {
+  blocks += sum;
+  sum = T(0);
+}
+template <class T> void moveSum(T *sum, T *blocks, int64_t n) {
+  for (int64_t k = 0; k < n; ++k)
+    moveSum(sum[k], blocks[k]);
 }
 
 /// Σ term(r) for r < n. The order is the same wherever it is called and for every width of vectors: sixteen sums (eight

@@ -60,6 +60,15 @@ public:
     case FormKind::PairFirst:
       need(sided(FormKind::PairNode));
       return count(form, {pairs});
+    case FormKind::EdgeUnits:
+      need(sided(FormKind::Edges));
+      return count(form, {edges / Graph::kUnitStep + 1});
+    case FormKind::PlaceEdgeUnits:
+      need(sided(FormKind::Places));
+      return count(form, {edges / Graph::kUnitStep + 1});
+    case FormKind::PlaceUnits:
+      need(sided(FormKind::Places));
+      return count(form, {pairs / Graph::kUnitStep + 1});
     case FormKind::EdgeColumn:
       return needColumn(form);
     case FormKind::EdgeRow:

@@ -195,6 +195,7 @@ struct Graph::Data {
   std::map<std::pair<TileRows, int64_t>, Lazy<Tiles>> tiles;
   std::map<std::pair<EdgeOrder, EdgeOrder>, Lazy<IdArray>> permutations;
   std::map<std::pair<EdgeColumn, EdgeOrder>, Lazy<IdArray>> columns;
+  std::map<std::pair<UnitRows, bool>, Lazy<IdArray>> units;
   /// The entry of one of the maps.
   template <class Map> typename Map::mapped_type &entry(Map &map, const typename Map::key_type &key) {
     std::lock_guard lock(mapsMutex);
@@ -583,6 +584,26 @@ const IdArray &Graph::ntypeOfNode() const {
       for (int64_t node = data->ntypePtr[type]; node < data->ntypePtr[type + 1]; ++node)
         types.set(node, type);
     return types;
+  });
+}
+
+const IdArray &Graph::unitsOf(UnitRows rows, bool isSource) const {
+  return data->entry(data->units, {rows, isSource}).get([&] {
+    const PairIndex *places = nullptr;
+    if (rows != UnitRows::EdgesOfNodes)
+      places = isSource ? &srcPairsByNode() : &dstPairsByNode();
+    const IdArray &offsets = rows == UnitRows::EdgesOfNodes   ? (isSource ? outgoing() : incoming()).ptr
+                             : rows == UnitRows::EdgesOfPairs ? places->edgePtr
+                                                              : places->ptr;
+    const int64_t numRows = offsets[offsets.size() - 1];
+    IdArray units = IdArray::make((numRows + kUnitStep - 1) / kUnitStep, data->limit);
+    int64_t unit = 0;
+    for (int64_t i = 0; i < units.size(); ++i) {
+      while (offsets[unit + 1] <= i * kUnitStep)
+        ++unit;
+      units.set(i, unit);
+    }
+    return units;
   });
 }
 

@@ -251,7 +251,7 @@ static int hectorMain(int argc, char **argv) {
           "The form: flow as the model says it, flow-opt after the passes, groups with the loops that compute it, "
           "kern with their statements, cpp as they are compiled for a CPU, or a summary of what it costs")
       ->required()
-      ->check(oneOf({"flow", "flow-opt", "groups", "kern", "cpp", "summary"}))
+      ->check(oneOf({"flow", "flow-opt", "groups", "kern", "cpp", "cuda", "summary"}))
       ->type_name("FORM");
   addGradOption(*compileApp, compile.grad, "Derives the gradients of every input");
   compileApp
