@@ -229,6 +229,25 @@ TEST_F(CacheTest, LeftoversOfDeadProcessesAreRemoved) {
             (std::vector<std::string>{"hector-build-000000", living->path().substr(cached().size() + 1), "notes.txt"}));
 }
 
+TEST_F(CacheTest, CodeForGpusIsKeptAndTrimmedLikeOther) {
+  auto cache = CodeCache::open();
+  ASSERT_TRUE(cache);
+  ASSERT_TRUE(cache->insert(codeName('a'), bytesOf("bytes")).isOk());
+  const std::string cubin = CodeCache::codeName(std::string(32, 'b'), CodeKind::Gpu);
+  ASSERT_TRUE(cache->insert(cubin, bytesOf("bytes")).isOk());
+  age(cached(codeName('a')), 1000);
+  auto state = cacheState();
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->numEntries, 2);
+  EXPECT_EQ(state->numGpuEntries, 1);
+  EXPECT_NEAR(static_cast<double>(state->newestUse - state->oldestUse), 1000, 10);
+  cache->trim(static_cast<int64_t>(std::filesystem::file_size(cached(cubin))));
+  EXPECT_EQ(cachedNames(""), std::vector<std::string>{cubin});
+  auto cleared = clearCache();
+  ASSERT_TRUE(cleared);
+  EXPECT_EQ(cleared->numEntries, 1);
+}
+
 // What users see and empty.
 
 TEST_F(CacheTest, StateCreatesNothing) {
