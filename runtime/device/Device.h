@@ -106,9 +106,9 @@ private:
 };
 
 /// Compiled text on a device.
-class Program {
+class DeviceProgram {
 public:
-  virtual ~Program() = default;
+  virtual ~DeviceProgram() = default;
   /// The kernel of a name. Asking twice gives the same one.
   virtual Result<Kernel *> kernel(const std::string &name) = 0;
 };
@@ -175,7 +175,7 @@ public:
   Status synchronize();
 
   /// Compiles text, or finds it in the cache, and loads it.
-  virtual Result<std::unique_ptr<Program>> load(const DeviceSource &source, const JitEvents &events = {}) = 0;
+  virtual Result<std::unique_ptr<DeviceProgram>> load(const DeviceSource &source, const JitEvents &events = {}) = 0;
   /// Lets a kernel have more dynamic shared memory than the 48 KiB that every kernel can have, up to
   /// `info().sharedBytes` less what it declares itself.
   Status allowShared(Kernel &kernel, int64_t bytes);
