@@ -13,6 +13,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/jit/Jit.h"
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -58,6 +59,13 @@ public:
     slots.resize(slots.size() + (sizeof(T) + kAlignment - 1) / kAlignment);
     std::memcpy(reinterpret_cast<std::byte *>(slots.data()) + place, &value, sizeof(T));
     parameters.push_back({place, sizeof(T)});
+  }
+
+  /// Replaces a value by another one of its type.
+  template <class T> void set(size_t parameter, const T &value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    assert(parameters[parameter].bytes == sizeof(T));
+    std::memcpy(reinterpret_cast<std::byte *>(slots.data()) + parameters[parameter].place, &value, sizeof(T));
   }
 
   size_t count() const { return parameters.size(); }

@@ -11,7 +11,8 @@
 namespace hector::exec {
 
 static constexpr int64_t kTooMany = std::numeric_limits<int64_t>::max();
-static constexpr int64_t kAlignment = 64;
+static constexpr int64_t kAlignment = 64;         // a line of a CPU's caches
+static constexpr int64_t kDeviceAlignment = 256;  // as `Device::allocate` aligns
 
 static int64_t add(int64_t a, int64_t b) {
   int64_t sum = 0;
@@ -23,8 +24,8 @@ static int64_t multiply(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? kTooMany : product;
 }
 
-static int64_t alignUp(int64_t bytes) {
-  return bytes > kTooMany - kAlignment ? kTooMany : (bytes + kAlignment - 1) / kAlignment * kAlignment;
+static int64_t alignUp(int64_t bytes, int64_t alignment) {
+  return bytes > kTooMany - alignment ? kTooMany : (bytes + alignment - 1) / alignment * alignment;
 }
 
 // --- index arrays ---------------------------------------------------------------------------------------------------
@@ -186,6 +187,32 @@ std::vector<Form> formsOf(const Plan &plan) {
   return {forms.begin(), forms.end()};
 }
 
+std::vector<Form> formsOfKernels(const Plan &plan) {
+  std::set<Form> forms;
+  for (const Step &step : plan.steps)
+    forms.insert(step.launch.forms.begin(), step.launch.forms.end());
+  return {forms.begin(), forms.end()};
+}
+
+int64_t arrayBytes(const Form &form, const GraphNumbers &graph) {
+  auto rows = [&]() -> int64_t {
+    if (std::optional<Domain> domain = offsetsOf(form))
+      return graph.rows[*domain] + 1;
+    switch (form.kind) {
+    case FormKind::EdgeColumn:
+    case FormKind::EdgeRow:
+      return graph.rows[Domain::Edge];
+    case FormKind::NodeType:
+      return graph.rows[Domain::Node];
+    case FormKind::RelationType:
+      return graph.rows[Domain::EdgeType];
+    default:
+      return graph.rows[form.side == Side::Source ? Domain::SrcPair : Domain::DstPair];
+    }
+  };
+  return multiply(rows(), graph.wideIds ? 8 : 4);
+}
+
 int64_t formBytes(std::span<const Form> forms, const GraphNumbers &graph) {
   FormCounter counter(graph);
   for (const Form &form : forms)
@@ -205,6 +232,9 @@ GraphNumbers graphNumbers(const Plan &plan, const Graph &graph) {
     needDomain(step.launch.domain);
     for (const TotalSpec &total : step.launch.totals)
       needDomain(total.target);
+    if (step.launch.device)
+      for (const TableSpec &buffer : step.launch.device->buffers)
+        needDomain(buffer.domain);
   }
   for (const Form &form : formsOf(plan))
     if (asksForPairs(form))
@@ -225,7 +255,7 @@ GraphNumbers graphNumbers(const Plan &plan, const Graph &graph) {
 
 // --- the arena ------------------------------------------------------------------------------------------------------
 
-int64_t placeBlocks(std::span<Block> blocks) {
+int64_t placeBlocks(std::span<Block> blocks, int64_t alignment) {
   std::vector<size_t> bySize(blocks.size());
   std::iota(bySize.begin(), bySize.end(), 0);
   std::sort(bySize.begin(), bySize.end(), [&](size_t a, size_t b) {
@@ -247,7 +277,7 @@ int64_t placeBlocks(std::span<Block> blocks) {
         best = free;
         bestGap = gap;
       }
-      free = std::max(free, alignUp(add(other.offset, other.bytes)));
+      free = std::max(free, alignUp(add(other.offset, other.bytes), alignment));
     }
     block.offset = best >= 0 ? best : free;
     end = std::max(end, add(block.offset, block.bytes));
@@ -286,8 +316,9 @@ static std::vector<MemoryPlan::Table> findLifetimes(const Plan &plan) {
   return tables;
 }
 
-MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
-                      int threads) {
+/// The arena.
+static MemoryPlan layOut(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
+                         int threads, int64_t alignment) {
   MemoryPlan memory;
   memory.tables = findLifetimes(plan);
   memory.launches.resize(plan.steps.size());
@@ -313,8 +344,15 @@ MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<con
       needs.totals.push_back({multiply(rows, total.rowBytes), step, step});
       all.push_back(&needs.totals.back());
     }
+    if (launch.device) {
+      needs.buffers.reserve(launch.device->buffers.size());
+      for (const TableSpec &buffer : launch.device->buffers) {
+        needs.buffers.push_back({tableBytes(buffer, graph), step, step});
+        all.push_back(&needs.buffers.back());
+      }
+    }
     needs.scratchPerThread =
-        alignUp(add(launch.scratch.bytes, multiply(launch.scratch.bytesPerRow, launches[i].longestUnit)));
+        alignUp(add(launch.scratch.bytes, multiply(launch.scratch.bytesPerRow, launches[i].longestUnit)), alignment);
     needs.scratch = {multiply(needs.scratchPerThread, std::min<int64_t>(threads, launches[i].pieces)), step, step};
     all.push_back(&needs.scratch);
   }
@@ -322,10 +360,15 @@ MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<con
   std::vector<Block> blocks;
   for (const Block *block : all)
     blocks.push_back(*block);
-  memory.arenaBytes = placeBlocks(blocks);
+  memory.arenaBytes = placeBlocks(blocks, alignment);
   for (size_t i = 0; i < all.size(); ++i)
     *all[i] = blocks[i];
+  return memory;
+}
 
+MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
+                      int threads) {
+  MemoryPlan memory = layOut(plan, graph, launches, threads, kAlignment);
   memory.indexBytes = formBytes(formsOf(plan), graph);
   for (const Port &port : plan.inputs) {
     const TableSpec &table = plan.tables[port.table];
@@ -333,6 +376,15 @@ MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<con
     if (isMoved)
       memory.inputBytes = add(memory.inputBytes, tableBytes(table, graph));
   }
+  return memory;
+}
+
+MemoryPlan planDeviceMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches) {
+  MemoryPlan memory = layOut(plan, graph, launches, 0, kDeviceAlignment);
+  for (const Form &form : formsOfKernels(plan))
+    memory.indexBytes = add(memory.indexBytes, arrayBytes(form, graph));
+  for (const Port &port : plan.inputs)
+    memory.inputBytes = add(memory.inputBytes, tableBytes(plan.tables[port.table], graph));
   return memory;
 }
 
@@ -358,12 +410,16 @@ static std::string describe(const Plan &plan, const GraphNumbers &graph, const M
 }
 
 Status checkMemory(const Plan &plan, const GraphNumbers &graph, const MemoryPlan &memory, int64_t limit) {
+  return checkMemory(plan, graph, memory, limit, availableMemory(), "of memory are available");
+}
+
+Status checkMemory(const Plan &plan, const GraphNumbers &graph, const MemoryPlan &memory, int64_t limit,
+                   int64_t available, const std::string &where) {
   const int64_t peak = memory.peakBytes();
   if (limit > 0 && peak > limit)
     return Status::failed(describe(plan, graph, memory) + "; the limit is " + formatBytes(limit));
-  const int64_t available = availableMemory();
   if (peak == kTooMany || peak > available)
-    return Status::failed(describe(plan, graph, memory) + "; " + formatBytes(available) + " of memory are available");
+    return Status::failed(describe(plan, graph, memory) + "; " + formatBytes(available) + " " + where);
   return Status::ok();
 }
 

@@ -56,7 +56,7 @@ TEST(MemoryPlanTest, BlocksInUseAtTheSameTimeNeverShareBytes) {
       block.first = static_cast<int>(random() % steps);
       block.last = block.first + static_cast<int>(random() % (steps - block.first));
     }
-    const int64_t end = placeBlocks(blocks);
+    const int64_t end = placeBlocks(blocks, 64);
     int64_t sum = 0;
     for (const Block &a : blocks) {
       sum += (a.bytes + 63) / 64 * 64;
@@ -78,7 +78,7 @@ TEST(MemoryPlanTest, TablesWithDisjointLivesShareBytes) {
 
 TEST(MemoryPlanTest, SmallestGapThatFitsIsTaken) {
   std::vector<Block> blocks = {{1024, 0, 0}, {256, 0, 1}, {512, 0, 0}, {128, 0, 1}, {512, 1, 1}};
-  placeBlocks(blocks);
+  placeBlocks(blocks, 64);
   EXPECT_EQ(blocks[2].offset, 1024);
   EXPECT_EQ(blocks[1].offset, 1536);
   // Below the block of 256 bytes: 1536 bytes are free at step 1.
