@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -70,9 +71,11 @@ LaunchShape shapeOf(const Launch &launch, const GraphNumbers &numbers, const Pie
 }
 
 LaunchShape shapeOfJoin(const TotalSpec &total, const GraphNumbers &numbers, const DeviceInfo &device) {
-  // A row of a total has at least as many bytes as four times the numbers of its target.
-  const int64_t perRow = std::max<int64_t>(total.rowBytes / 4, 1), perBlock = std::max<int64_t>(kJoinThreads / perRow, 1);
-  return {numBlocks(numbers.rows[total.target], perBlock, device), kJoinThreads, 0};
+  // A thread for each number of the target. A number takes at least 4 bytes of the total's row.
+  int64_t count = 0;
+  if (__builtin_mul_overflow(numbers.rows[total.target], total.rowBytes / 4, &count))
+    count = std::numeric_limits<int64_t>::max();
+  return {numBlocks(count, kJoinThreads, device), kJoinThreads, 0};
 }
 
 }  // namespace
@@ -380,7 +383,7 @@ Status DeviceExecutor::State::runPhase(Phase phase) {
   // Recording takes longer than launching: it pays for phases that are repeated as they are.
   Recorded &mine = recorded[static_cast<size_t>(phase)];
   if (mine.seen != session.randomness) {
-    mine = {.seen = session.randomness};
+    mine = {session.randomness, nullptr};
     return launchPhase(phase);
   }
   if (!mine.recording) {

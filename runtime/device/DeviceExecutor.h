@@ -33,9 +33,9 @@ struct DeviceExecOptions {
   /// Fills memory with NaN before each run and again when nobody needs it any more, so that whatever reads a number
   /// that was not written shows in the results.
   bool poison = false;
-  /// Records the launches of a phase and replays them from its third run on, which starts small launches faster. Each
-  /// seed and step of training needs a recording of its own, so that training starts launches one by one; a model
-  /// without dropout need not be told that it is trained.
+  /// Records the launches of a phase when it runs for the second time and replays them from then on, which starts small
+  /// launches faster. A recording holds the seed and the step, so that launches of training, whose step changes from run
+  /// to run, are started one by one. A model without dropout need not be told that it is trained.
   bool isRecorded = false;
   /// Measures each launch. Nothing is recorded then.
   bool isProfiled = false;
