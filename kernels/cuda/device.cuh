@@ -16,11 +16,20 @@
 #define HECTOR_CUDA_KERNEL(name)
 #endif
 
-// Loops over arrays that are to stay in registers.
+/// Before loops over arrays that are to stay in registers, and before those that are too long for it.
 #ifdef __CUDACC__
 #define HECTOR_UNROLL _Pragma("unroll")
+#define HECTOR_KEEP_LOOP _Pragma("unroll 1")
 #else
 #define HECTOR_UNROLL
+#define HECTOR_KEEP_LOOP
+#endif
+
+/// A function for what happens seldom: its registers and its code are not those of every caller.
+#ifdef __CUDACC__
+#define HECTOR_SELDOM __device__ __noinline__
+#else
+#define HECTOR_SELDOM __attribute__((noinline))
 #endif
 
 namespace hector::cuda {

@@ -2,15 +2,10 @@
 
 #include "runtime/base/FolderTest.h"
 #include "runtime/base/Setting.h"
-#include "runtime/device/CudaDriver.h"
 
 #include <dlfcn.h>
 #include <numeric>
 #include <optional>
-
-#if __has_include(<cuda.h>)
-#include <cuda.h>
-#endif
 
 using namespace hector;
 
@@ -183,73 +178,5 @@ TEST_F(CudaDeviceTest, ARecordingThatFailsLeavesTheDeviceUsable) {
   fail("", 0);
   EXPECT_TRUE(device->synchronize().isOk());
 }
-
-#ifdef CUDA_VERSION
-/// A function's type with all pointers alike, and with enumerations as int.
-template <class T> struct Abi {
-  using Type = std::conditional_t<std::is_pointer_v<T>, void *, std::conditional_t<std::is_enum_v<T>, int, T>>;
-};
-template <class R, class... Ps> struct Abi<R (*)(Ps...)> {
-  using Type = typename Abi<R>::Type (*)(typename Abi<Ps>::Type...);
-};
-template <class A, class B> constexpr bool isSame = std::is_same_v<typename Abi<A>::Type, typename Abi<B>::Type>;
-
-// The macros of cuda.h give each function's name in the version that it declares.
-#define HECTOR_TEXT(name) #name
-#define HECTOR_NAME(name) HECTOR_TEXT(name)
-#define HECTOR_CHECK(name)                                                                                             \
-  static_assert(isSame<decltype(CudaDriver::name), decltype(&cu##name)>, HECTOR_NAME(cu##name));
-HECTOR_CHECK(Init)
-HECTOR_CHECK(DriverGetVersion)
-HECTOR_CHECK(GetErrorName)
-HECTOR_CHECK(GetErrorString)
-HECTOR_CHECK(DeviceGetCount)
-HECTOR_CHECK(DeviceGet)
-HECTOR_CHECK(DeviceGetName)
-HECTOR_CHECK(DeviceGetAttribute)
-HECTOR_CHECK(DeviceTotalMem)
-HECTOR_CHECK(DevicePrimaryCtxRetain)
-HECTOR_CHECK(DevicePrimaryCtxRelease)
-HECTOR_CHECK(CtxPushCurrent)
-HECTOR_CHECK(CtxPopCurrent)
-HECTOR_CHECK(MemGetInfo)
-HECTOR_CHECK(MemAlloc)
-HECTOR_CHECK(MemFree)
-HECTOR_CHECK(MemcpyHtoDAsync)
-HECTOR_CHECK(MemcpyDtoHAsync)
-HECTOR_CHECK(MemsetD8Async)
-HECTOR_CHECK(StreamCreate)
-HECTOR_CHECK(StreamDestroy)
-HECTOR_CHECK(StreamSynchronize)
-HECTOR_CHECK(EventCreate)
-HECTOR_CHECK(EventDestroy)
-HECTOR_CHECK(EventRecord)
-HECTOR_CHECK(EventSynchronize)
-HECTOR_CHECK(EventElapsedTime)
-HECTOR_CHECK(ModuleLoadData)
-HECTOR_CHECK(ModuleUnload)
-HECTOR_CHECK(ModuleGetFunction)
-HECTOR_CHECK(FuncSetAttribute)
-#if CUDA_VERSION >= 12040
-HECTOR_CHECK(FuncGetParamInfo)
-#endif
-HECTOR_CHECK(LaunchKernel)
-HECTOR_CHECK(StreamBeginCapture)
-HECTOR_CHECK(StreamEndCapture)
-HECTOR_CHECK(GraphInstantiateWithFlags)
-HECTOR_CHECK(GraphLaunch)
-HECTOR_CHECK(GraphDestroy)
-HECTOR_CHECK(GraphExecDestroy)
-static_assert(std::is_same_v<CudaDriver::Address, CUdeviceptr>);
-static_assert(CudaDriver::kMultiprocessors == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-static_assert(CudaDriver::kCacheBytes == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
-static_assert(CudaDriver::kArchitectureMajor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-static_assert(CudaDriver::kArchitectureMinor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-static_assert(CudaDriver::kSharedBytes == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-static_assert(CudaDriver::kDynamicSharedBytes == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
-static_assert(CudaDriver::kOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY);
-static_assert(CudaDriver::kNonBlockingStream == CU_STREAM_NON_BLOCKING);
-static_assert(CudaDriver::kRelaxedCapture == CU_STREAM_CAPTURE_MODE_RELAXED);
-#endif
 
 }  // namespace

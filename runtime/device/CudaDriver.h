@@ -1,5 +1,5 @@
 /// The part of the CUDA driver API that Hector uses, from a libcuda that is opened at run time. No CUDA is needed to
-/// build: the prototypes are declared here, and a test compares them with cuda.h where that is installed.
+/// build: the prototypes, which are those of CUDA 13.0's cuda.h, are declared here.
 #pragma once
 
 #include "runtime/base/Status.h"

@@ -11,8 +11,6 @@
 
 #include <csignal>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 using namespace hector;
 using namespace hector::exec;
@@ -22,14 +20,9 @@ namespace {
 // --- the example of TestPlans.h in CUDA ------------------------------------------------------------------------------
 
 constexpr const char *kText = R"cuda(
-#include "kernels/cuda/device.cuh"
-#include "kernels/cuda/sizes.hpp"
+#include "kernels/cuda/pieces.cuh"
 using namespace hector::cuda;
 
-__device__ int64_t threadInGrid() { return blockNumber() * numThreads() + threadInBlock(); }
-__device__ int64_t threadsInGrid() { return numBlocks() * numThreads(); }
-__device__ int64_t warpInGrid() { return threadInGrid() / kWarp; }
-__device__ int64_t warpsInGrid() { return threadsInGrid() / kWarp; }
 __device__ int64_t endOf(int64_t piece, int64_t rows, const Sizes &sizes) {
   return (piece + 1) * sizes.grain < rows ? (piece + 1) * sizes.grain : rows;
 }
@@ -135,28 +128,6 @@ extern "C" __global__ void copy(const float *x, float *y, Sizes sizes) {
 HECTOR_CUDA_KERNEL(copy)
 )cuda";
 
-/// The headers that the text includes.
-std::span<const EmbeddedFile> headers() {
-  static const std::vector<std::pair<std::string, std::string>> kFiles = [] {
-    std::vector<std::pair<std::string, std::string>> files;
-    for (const char *name : {"common/domains.hpp", "common/target.hpp", "cuda/device.cuh", "cuda/emulated.hpp",
-                             "cuda/machine.hpp", "cuda/sizes.hpp"}) {
-      std::ifstream file(std::string(HECTOR_KERNELS "/") + name);
-      std::ostringstream text;
-      text << file.rdbuf();
-      files.emplace_back(std::string("kernels/") + name, text.str());
-    }
-    return files;
-  }();
-  static const std::vector<EmbeddedFile> kHeaders = [] {
-    std::vector<EmbeddedFile> headers;
-    for (const auto &[name, text] : kFiles)
-      headers.push_back({name, text});
-    return headers;
-  }();
-  return kHeaders;
-}
-
 DeviceLaunch onUnits(int lanes) {
   return {.schedule = Schedule::Units, .lanes = lanes, .threads = 64};
 }
@@ -241,7 +212,7 @@ protected:
   }
   std::shared_ptr<DeviceProgram> load(bool isWide = false) {
     const std::string text = std::string("using Id = ") + (isWide ? "long;\n" : "int;\n") + kText;
-    auto program = device->load({{"example.cu", text}, headers(), "the example"});
+    auto program = device->load({{"example.cu", text}, cudaHeaders(), "the example"});
     EXPECT_TRUE(program) << program.status().message();
     return std::move(program).take();
   }
