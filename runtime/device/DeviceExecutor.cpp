@@ -103,9 +103,9 @@ struct DeviceExecutor::State {
   Device &device;
   DeviceExecOptions options;
   DeviceMemory arena;
-  std::vector<DeviceMemory> inputs;     // as the plan lists them
+  std::vector<DeviceMemory> inputs;  // as the plan lists them
   std::map<Form, DeviceMemory> forms;
-  std::vector<void *> addresses;        // of each table
+  std::vector<void *> addresses;  // of each table
   std::vector<Runnable> steps;
   std::array<Recorded, kNumPhases> recorded;  // gone before what it launches
   std::vector<LaunchTime> times;

@@ -34,8 +34,8 @@ struct DeviceExecOptions {
   /// that was not written shows in the results.
   bool poison = false;
   /// Records the launches of a phase when it runs for the second time and replays them from then on, which starts small
-  /// launches faster. A recording holds the seed and the step, so that launches of training, whose step changes from run
-  /// to run, are started one by one. A model without dropout need not be told that it is trained.
+  /// launches faster. A recording holds the seed and the step, so that launches of training, whose step changes from
+  /// run to run, are started one by one. A model without dropout need not be told that it is trained.
   bool isRecorded = false;
   /// Measures each launch. Nothing is recorded then.
   bool isProfiled = false;
@@ -56,7 +56,8 @@ public:
   DeviceExecutor &operator=(DeviceExecutor &&) noexcept;
   ~DeviceExecutor();
 
-  /// Copies the rows of an input to the device, as `Executor::setInput` takes them. The tensor is not needed afterwards.
+  /// Copies the rows of an input to the device, as `Executor::setInput` takes them. The tensor is not needed
+  /// afterwards.
   Status setInput(std::string_view name, const Tensor &tensor);
 
   /// From now on dropout drops, by this seed and step.

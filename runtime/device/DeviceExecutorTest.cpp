@@ -154,7 +154,11 @@ Plan oneStep(const std::string &kernel) {
   plan.inputs = {{"x", 0}};
   plan.outputs = {{"y", 1}};
   plan.steps = {{Phase::Forward,
-                 {.kernel = kernel, .label = kernel, .domain = Domain::Node, .inputs = {0}, .outputs = {1},
+                 {.kernel = kernel,
+                  .label = kernel,
+                  .domain = Domain::Node,
+                  .inputs = {0},
+                  .outputs = {1},
                   .device = onUnits(1)}}};
   return plan;
 }
@@ -339,7 +343,8 @@ TEST_P(DeviceExecutorTest, MissingKernelsAreNamed) {
       << executor.status().message();
 }
 
-// --- what is asked of a device ----------------------------------------------------------------------------------------
+// --- what is asked of a device
+// ----------------------------------------------------------------------------------------
 
 /// On a device that only notes what it is asked for.
 class DeviceCallsTest : public testing::Test {
@@ -416,9 +421,10 @@ TEST_F(DeviceCallsTest, ArgumentsAreTablesBuffersFormsTotalsAndSizes) {
     EXPECT_EQ(at[3], arena + launch.buffers[1].offset);
     EXPECT_EQ(at[5], arena + launch.totals[0].offset);
     const Graph graph = kSmall.make();
-    EXPECT_EQ(std::memcmp(at[4], graph.typeStarts(TileRows::Edges).visit([](auto ids) -> const void * {
-      return ids.data();
-    }), 6 * 4), 0);
+    EXPECT_EQ(std::memcmp(at[4],
+                          graph.typeStarts(TileRows::Edges).visit([](auto ids) -> const void * { return ids.data(); }),
+                          6 * 4),
+              0);
 
     cuda::Sizes sizes;
     ASSERT_EQ(arguments.bytesOf(6), sizeof(sizes));
@@ -442,8 +448,7 @@ TEST_F(DeviceCallsTest, SharedMemoryIsAskedFor) {
   make(plan, nodes(1));
   EXPECT_EQ(device.log, (Log{"wait", "allow 102400"}));
   plan.steps[0].launch.device->sharedBytes = 300 << 10;
-  EXPECT_EQ(failureOf(plan, nodes(1)),
-            "kernel `copy` needs 307200 bytes of shared memory per block; Fake has 204800");
+  EXPECT_EQ(failureOf(plan, nodes(1)), "kernel `copy` needs 307200 bytes of shared memory per block; Fake has 204800");
 }
 
 TEST_F(DeviceCallsTest, PhasesRunWhenTheyAreDue) {
@@ -462,8 +467,8 @@ TEST_F(DeviceCallsTest, PhasesThatRepeatAreReplayed) {
   };
   const Log launches = {"scale_rows 1x64", "sum_unsorted 2x64", "join_unsorted 1x256", "wait"};
   EXPECT_EQ(backward(), launches);
-  EXPECT_EQ(backward(), (Log{"record", "scale_rows 1x64", "sum_unsorted 2x64", "join_unsorted 1x256", "end", "replay",
-                             "wait"}));
+  EXPECT_EQ(backward(),
+            (Log{"record", "scale_rows 1x64", "sum_unsorted 2x64", "join_unsorted 1x256", "end", "replay", "wait"}));
   EXPECT_EQ(backward(), (Log{"replay", "wait"}));
   // Each step of training has other arguments.
   for (uint64_t step = 0; step < 2; ++step) {
@@ -503,9 +508,10 @@ TEST_F(DeviceCallsTest, PlansForTheCpuAreRefused) {
 }
 
 TEST_F(DeviceCallsTest, WidthOfIdsMustMatch) {
-  EXPECT_EQ(failureOf(devicePlan(true), kSmall),
-            "the plan of `example` was compiled for ids of 64 bits, but those of the graph have 32; compile it for this "
-            "graph");
+  EXPECT_EQ(
+      failureOf(devicePlan(true), kSmall),
+      "the plan of `example` was compiled for ids of 64 bits, but those of the graph have 32; compile it for this "
+      "graph");
 }
 
 TEST_F(DeviceCallsTest, MemoryThatDoesNotSufficeIsRefusedWithNumbers) {
@@ -536,8 +542,7 @@ TEST_F(DeviceCallsTest, WrongInputsAndMissingOnesAreRefused) {
   EXPECT_EQ(executor.setInput("x", Tensor::fromDoubles({29, 2}, numbers(58, 1), DType::F32)).message(),
             "input `x` has shape [29, 2], but needs [30, 2] for 30 nodes");
   EXPECT_EQ(executor.runAll().message(), "there is no tensor for input `x`, which the forward phase reads");
-  EXPECT_EQ(executor.output("out").status().message(),
-            "output `out` is not computed yet; run the forward phase first");
+  EXPECT_EQ(executor.output("out").status().message(), "output `out` is not computed yet; run the forward phase first");
 }
 
 TEST_F(DeviceCallsTest, FailedRunsLeaveNoOutputs) {
@@ -552,8 +557,7 @@ TEST_F(DeviceCallsTest, FailedRunsLeaveNoOutputs) {
   device.isFailing = true;
   EXPECT_EQ(executor.runAll().message(), "a kernel failed");
   device.isFailing = false;
-  EXPECT_EQ(executor.output("out").status().message(),
-            "output `out` is not computed yet; run the forward phase first");
+  EXPECT_EQ(executor.output("out").status().message(), "output `out` is not computed yet; run the forward phase first");
 }
 
 TEST(DeviceExecutorDeathTest, InterruptsStopBetweenLaunches) {

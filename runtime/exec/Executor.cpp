@@ -142,7 +142,8 @@ Status Executor::State::prepareStep(size_t index, LaunchCut &cut) {
   auto find = [&](const std::string &symbol) -> Result<void *> {
     if (void *function = lookup(symbol))
       return function;
-    return Status::failed("the compiled code of " + inTicks(session.plan().name) + " has no function " + inTicks(symbol));
+    return Status::failed("the compiled code of " + inTicks(session.plan().name) + " has no function " +
+                          inTicks(symbol));
   };
   Result<void *> kernel = find(launch.kernel);
   if (!kernel)
@@ -196,8 +197,7 @@ Result<Executor> Executor::create(std::shared_ptr<const Plan> plan, KernelLookup
     return std::move(fitting).status();
   if (Status status = checkMemory(*plan, fitting->numbers, fitting->memory, options.memoryLimit); !status.isOk())
     return status;
-  Result<Session> session =
-      Session::create(std::move(plan), graph, fitting->numbers, std::move(fitting->memory));
+  Result<Session> session = Session::create(std::move(plan), graph, fitting->numbers, std::move(fitting->memory));
   if (!session)
     return std::move(session).status();
   auto state = std::make_unique<State>(std::move(*session), std::move(lookup), options, numThreads());

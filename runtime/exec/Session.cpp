@@ -196,8 +196,8 @@ Status Session::checkRun(Phase first, Phase last) const {
   for (size_t i = 0; i < inputs.size(); ++i)
     for (Phase phase : kPhases)
       if (!inputs[i].isSet && inputs[i].isRead[at(phase)] && isRunning(phase, first, last))
-        return Status::invalid("there is no tensor for input " + inTicks(sharedPlan->inputs[i].name) +
-                               ", which the " + kPhaseNames[at(phase)] + " phase reads");
+        return Status::invalid("there is no tensor for input " + inTicks(sharedPlan->inputs[i].name) + ", which the " +
+                               kPhaseNames[at(phase)] + " phase reads");
   return Status::ok();
 }
 
