@@ -67,7 +67,7 @@ public:
   void *const function;
 };
 
-class CudaProgram : public Program {
+class CudaProgram : public DeviceProgram {
 public:
   CudaProgram(const Context &context, void *module, std::string what)
       : context(context), module(module), what(std::move(what)) {}
@@ -144,7 +144,7 @@ public:
     return static_cast<int64_t>(free);
   }
 
-  Result<std::unique_ptr<Program>> load(const DeviceSource &source, const JitEvents &events) override {
+  Result<std::unique_ptr<DeviceProgram>> load(const DeviceSource &source, const JitEvents &events) override {
     auto nvrtc = Nvrtc::find();
     if (!nvrtc)
       return nvrtc.status();
@@ -159,7 +159,7 @@ public:
     if (int error = firstOf(current, [&] { return driver().ModuleLoadData(&module, code->bytes.data()); }))
       return Status::failed("the code of " + source.what + " cannot be loaded: " + driver().describe(error) + " (" +
                             nvrtc->title() + ", " + facts.name + ", driver for CUDA " + driver().version() + ")");
-    return std::unique_ptr<Program>(std::make_unique<CudaProgram>(context, module, source.what));
+    return std::unique_ptr<DeviceProgram>(std::make_unique<CudaProgram>(context, module, source.what));
   }
 
 private:

@@ -38,7 +38,7 @@ protected:
     auto device = createCudaDevice(library);
     return device ? "" : device.status().message();
   }
-  static std::unique_ptr<Program> load(Device &device) {
+  static std::unique_ptr<DeviceProgram> load(Device &device) {
     auto program = device.load({{"model.cu", "text"}, {}, "model"});
     EXPECT_TRUE(program) << program.status().message();
     return std::move(program).take();

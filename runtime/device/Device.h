@@ -13,6 +13,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/jit/Jit.h"
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -58,6 +59,13 @@ public:
     slots.resize(slots.size() + (sizeof(T) + kAlignment - 1) / kAlignment);
     std::memcpy(reinterpret_cast<std::byte *>(slots.data()) + place, &value, sizeof(T));
     parameters.push_back({place, sizeof(T)});
+  }
+
+  /// Replaces a value by another one of its type.
+  template <class T> void set(size_t parameter, const T &value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    assert(parameters[parameter].bytes == sizeof(T));
+    std::memcpy(reinterpret_cast<std::byte *>(slots.data()) + parameters[parameter].place, &value, sizeof(T));
   }
 
   size_t count() const { return parameters.size(); }
@@ -106,9 +114,9 @@ private:
 };
 
 /// Compiled text on a device.
-class Program {
+class DeviceProgram {
 public:
-  virtual ~Program() = default;
+  virtual ~DeviceProgram() = default;
   /// The kernel of a name. Asking twice gives the same one.
   virtual Result<Kernel *> kernel(const std::string &name) = 0;
 };
@@ -175,7 +183,7 @@ public:
   Status synchronize();
 
   /// Compiles text, or finds it in the cache, and loads it.
-  virtual Result<std::unique_ptr<Program>> load(const DeviceSource &source, const JitEvents &events = {}) = 0;
+  virtual Result<std::unique_ptr<DeviceProgram>> load(const DeviceSource &source, const JitEvents &events = {}) = 0;
   /// Lets a kernel have more dynamic shared memory than the 48 KiB that every kernel can have, up to
   /// `info().sharedBytes` less what it declares itself.
   Status allowShared(Kernel &kernel, int64_t bytes);

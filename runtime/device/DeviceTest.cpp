@@ -109,7 +109,7 @@ protected:
   }
 
   std::unique_ptr<Device> device;
-  std::vector<std::unique_ptr<Program>> programs;
+  std::vector<std::unique_ptr<DeviceProgram>> programs;
 };
 
 TEST_P(DeviceTest, DescribesItself) {

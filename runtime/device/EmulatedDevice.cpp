@@ -41,7 +41,7 @@ public:
   cuda::HostEntry *const entry;
 };
 
-class EmulatedProgram : public Program {
+class EmulatedProgram : public DeviceProgram {
 public:
   EmulatedProgram(Library library, std::string what) : library(std::move(library)), what(std::move(what)) {}
 
@@ -81,7 +81,7 @@ public:
 
   Result<int64_t> freeBytes() override { return availableMemory(); }
 
-  Result<std::unique_ptr<Program>> load(const DeviceSource &source, const JitEvents &events) override {
+  Result<std::unique_ptr<DeviceProgram>> load(const DeviceSource &source, const JitEvents &events) override {
     CodeRequest request{source.main, {}, baseFlags(), source.what};
     for (const EmbeddedFile &header : source.headers)
       request.headers.push_back({std::string(header.name), std::string(header.text)});
@@ -92,7 +92,7 @@ public:
     auto library = loadOrCompile(request, events);
     if (!library)
       return library.status();
-    return std::unique_ptr<Program>(std::make_unique<EmulatedProgram>(std::move(*library), source.what));
+    return std::unique_ptr<DeviceProgram>(std::make_unique<EmulatedProgram>(std::move(*library), source.what));
   }
 
 private:

@@ -6,10 +6,10 @@
 #include "runtime/base/Parallel.h"
 #include "runtime/base/Text.h"
 #include "runtime/exec/Pieces.h"
+#include "runtime/exec/Session.h"
 #include "runtime/exec/Transfer.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cassert>
 #include <cstring>
@@ -19,11 +19,6 @@ namespace hector::exec {
 namespace {
 
 constexpr size_t kAlignment = 64;
-constexpr size_t kNumPhases = static_cast<size_t>(Phase::Backward) + 1;
-
-size_t at(Phase phase) {
-  return static_cast<size_t>(phase);
-}
 
 /// What a plan needs on a graph. Making it fails if they do not fit.
 struct Fitting {
@@ -32,15 +27,8 @@ struct Fitting {
   MemoryPlan memory;
 
   static Result<Fitting> make(const Plan &plan, const Graph &graph, int threads, const InputTensors &inputs = {}) {
-    if (Status status = checkPlan(plan); !status.isOk())
+    if (Status status = checkFit(plan, graph, Target::Cpu); !status.isOk())
       return status;
-    for (Side side : plan.relationEnds)
-      if (Result<const IdArray *> types = resolve(graph, {.kind = FormKind::RelationType, .side = side}); !types)
-        return std::move(types).status();
-    if (plan.wideIds != needsWideIds(graph))
-      return Status::invalid("the plan of " + inTicks(plan.name) + " was compiled for ids of " +
-                             (plan.wideIds ? "64" : "32") + " bits, but those of the graph have " +
-                             (plan.wideIds ? "32" : "64") + "; compile it for this graph");
     Fitting fitting;
     fitting.numbers = graphNumbers(plan, graph);
     Result<std::vector<LaunchCut>> cuts = cutLaunches(plan, graph, fitting.numbers);
@@ -75,41 +63,6 @@ void fillWithNaN(std::byte *begin, int64_t bytes) {
               [&](int64_t from, int64_t to) { std::memset(begin + from, 0xFF, static_cast<size_t>(to - from)); });
 }
 
-std::string rowWord(Domain domain) {
-  constexpr std::array<const char *, cpu::NumDomains> kWords = {"shared row",  "node type",        "edge type", "node",
-                                                                "source pair", "destination pair", "edge"};
-  return kWords[domain];
-}
-
-std::vector<int64_t> tensorShape(const TableSpec &table, int64_t rows) {
-  std::vector<int64_t> shape = table.shape;
-  if (table.domain != Domain::One)
-    shape.insert(shape.begin(), rows);
-  return shape;
-}
-
-/// Without building the shape, so that setting an input allocates nothing.
-bool hasShape(const Tensor &tensor, const TableSpec &table, int64_t rows) {
-  const bool hasRows = table.domain != Domain::One;
-  return tensor.shape.size() == table.shape.size() + (hasRows ? 1 : 0) && (!hasRows || tensor.shape[0] == rows) &&
-         std::equal(table.shape.begin(), table.shape.end(), tensor.shape.begin() + (hasRows ? 1 : 0));
-}
-
-/// "`x`, `W`" for messages.
-std::string listNames(const std::vector<Port> &ports) {
-  std::string text;
-  for (const Port &port : ports)
-    text += (text.empty() ? "" : ", ") + inTicks(port.name);
-  return text.empty() ? "none" : text;
-}
-
-const Port *findPort(const std::vector<Port> &ports, std::string_view name) {
-  auto found = std::find_if(ports.begin(), ports.end(), [&](const Port &port) { return port.name == name; });
-  return found == ports.end() ? nullptr : &*found;
-}
-
-constexpr std::array<const char *, kNumPhases> kPhaseNames = {"graph", "weights", "forward", "backward"};
-
 }  // namespace
 
 struct Executor::State {
@@ -132,47 +85,27 @@ struct Executor::State {
   struct Input {
     std::shared_ptr<const void> owner;
     AlignedBytes copy;
-    bool isSet = false;
-    bool isMoved = false;                      // its rows have another order outside, so that it is always copied
-    std::array<bool, kNumPhases> isRead = {};  // by which phases
   };
 
-  std::shared_ptr<const Plan> plan;
+  Session session;
   KernelLookup lookup;
-  Graph graph;
   ExecOptions options;
   int threads;
-  GraphNumbers numbers;
-  MemoryPlan memory;
   AlignedBytes arena;
   std::vector<Runnable> steps;
-  std::vector<std::byte *> addresses;    // of each table
-  std::vector<const IdArray *> outside;  // of each table of a port: see `outsideRows`; null if its rows stay in place
-  std::vector<Input> inputs;             // as the plan lists them
-  int64_t copiedBytes = 0;               // of inputs, beyond those that the memory plan counts
-  std::array<bool, kNumPhases> isDone = {};  // phases whose tables hold results
-  bool areWeightsDue = false;                // an input of the Weights phase was set since it ran
-  bool hasForward = false;                   // Forward has run for the next Backward
-  std::vector<Block> kept;                   // ranges that poison leaves alone
-  bool isTraining = false;
-  uint64_t seed = 0, step = 0;
+  std::vector<std::byte *> addresses;  // of each table
+  std::vector<Input> inputs;           // as the plan lists them
+  int64_t copiedBytes = 0;             // of inputs, beyond those that the memory plan counts
 
-  State(std::shared_ptr<const Plan> plan, KernelLookup lookup, const Graph &graph, const ExecOptions &options,
-        int threads)
-      : plan(std::move(plan)), lookup(std::move(lookup)), graph(graph), options(options), threads(threads) {}
+  State(Session session, KernelLookup lookup, const ExecOptions &options, int threads)
+      : session(std::move(session)), lookup(std::move(lookup)), options(options), threads(threads) {}
 
-  Status prepare();
+  Status prepare(std::vector<LaunchCut> cuts);
   Status prepareStep(size_t index, LaunchCut &cut);
-  void prepareInputs();
-  const TableSpec &table(int index) const { return plan->tables[index]; }
-  int64_t rowsOf(const TableSpec &spec) const { return numbers.rows[spec.domain]; }
 
   Status copyInput(const Port &port, Input &input, const Tensor &tensor);
-  bool isRunning(Phase phase, Phase first, Phase last) const;
-  Status checkInputs(Phase first, Phase last) const;
   void launch(Runnable &runnable);
-  void poisonBefore(Phase first, Phase last);
-  void poisonAfter(size_t step);
+  void poison(std::span<const Block> blocks);
 };
 
 // --- making one -----------------------------------------------------------------------------------------------------
@@ -185,48 +118,32 @@ Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, int threads, 
   return std::move(fitting->memory);
 }
 
-Status Executor::State::prepare() {
-  Result<Fitting> fitting = Fitting::make(*plan, graph, threads);
-  if (!fitting)
-    return std::move(fitting).status();
-  numbers = fitting->numbers;
-  memory = std::move(fitting->memory);
-  if (Status status = checkMemory(*plan, numbers, memory, options.memoryLimit); !status.isOk())
-    return status;
-
+Status Executor::State::prepare(std::vector<LaunchCut> cuts) {
+  const Plan &plan = session.plan();
+  const MemoryPlan &memory = session.memory();
   arena.allocate(memory.arenaBytes);
   if (options.poison)
     fillWithNaN(arena.data(), memory.arenaBytes);
-  addresses.resize(plan->tables.size());
+  addresses.resize(plan.tables.size());
   for (size_t i = 0; i < addresses.size(); ++i)
     addresses[i] = arena.data() + memory.tables[i].block.offset;
-  kept.reserve(plan->tables.size());
-
-  outside.resize(plan->tables.size());
-  for (const std::vector<Port> *ports : {&plan->inputs, &plan->outputs})
-    for (const Port &port : *ports)
-      if (std::optional<Form> form = outsideRows(table(port.table))) {
-        Result<const IdArray *> rows = resolve(graph, *form);
-        if (!rows)
-          return std::move(rows).status();
-        outside[port.table] = isMoved(table(port.table), numbers) ? *rows : nullptr;
-      }
-  steps.resize(plan->steps.size());
+  inputs.resize(plan.inputs.size());
+  steps.resize(plan.steps.size());
   for (size_t i = 0; i < steps.size(); ++i)
-    if (Status status = prepareStep(i, fitting->cuts[i]); !status.isOk())
+    if (Status status = prepareStep(i, cuts[i]); !status.isOk())
       return status;
-  prepareInputs();
   return Status::ok();
 }
 
 Status Executor::State::prepareStep(size_t index, LaunchCut &cut) {
-  const Launch &launch = plan->steps[index].launch;
-  const MemoryPlan::Launch &needs = memory.launches[index];
+  const Launch &launch = session.plan().steps[index].launch;
+  const MemoryPlan::Launch &needs = session.memory().launches[index];
   Runnable &runnable = steps[index];
   auto find = [&](const std::string &symbol) -> Result<void *> {
     if (void *function = lookup(symbol))
       return function;
-    return Status::failed("the compiled code of " + inTicks(plan->name) + " has no function " + inTicks(symbol));
+    return Status::failed("the compiled code of " + inTicks(session.plan().name) + " has no function " +
+                          inTicks(symbol));
   };
   Result<void *> kernel = find(launch.kernel);
   if (!kernel)
@@ -234,7 +151,7 @@ Status Executor::State::prepareStep(size_t index, LaunchCut &cut) {
   runnable.kernel = reinterpret_cast<cpu::Kernel *>(*kernel);
   runnable.pieces = std::move(cut.pieces);
   for (const Form &form : launch.forms) {
-    Result<const IdArray *> array = resolve(graph, form);
+    Result<const IdArray *> array = resolve(session.graph(), form);
     if (!array)
       return std::move(array).status();
     runnable.forms.push_back((*array)->visit([](auto ids) -> const void * { return ids.data(); }));
@@ -249,7 +166,7 @@ Status Executor::State::prepareStep(size_t index, LaunchCut &cut) {
     Result<void *> join = find(launch.totals[i].join);
     if (!join)
       return std::move(join).status();
-    const int64_t targets = numbers.rows[launch.totals[i].target];
+    const int64_t targets = session.numbers().rows[launch.totals[i].target];
     // A join adds what is in the total, about a number for each 4 bytes.
     const double cost =
         static_cast<double>(needs.totals[i].bytes) / 4 / static_cast<double>(std::max<int64_t>(targets, 1));
@@ -261,20 +178,10 @@ Status Executor::State::prepareStep(size_t index, LaunchCut &cut) {
   frame.tables = runnable.tables.data();
   frame.forms = runnable.forms.data();
   frame.totals = runnable.totals.data();
-  frame.rows = numbers.rows.data();
+  frame.rows = session.numbers().rows.data();
   frame.grain = runnable.pieces.grain;
   frame.pieces = runnable.pieces.count;
   return Status::ok();
-}
-
-void Executor::State::prepareInputs() {
-  inputs.resize(plan->inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const int mine = plan->inputs[i].table;
-    inputs[i].isMoved = outside[mine] != nullptr;
-    for (const Step &step : plan->steps)
-      inputs[i].isRead[at(step.phase)] |= std::count(step.launch.inputs.begin(), step.launch.inputs.end(), mine) > 0;
-  }
 }
 
 Executor::Executor(std::unique_ptr<State> state) : state(std::move(state)) {}
@@ -285,8 +192,16 @@ Executor::~Executor() = default;
 Result<Executor> Executor::create(std::shared_ptr<const Plan> plan, KernelLookup lookup, const Graph &graph,
                                   const ExecOptions &options) {
   ThreadLimit limit(options.threads > 0 ? options.threads : numThreads());
-  auto state = std::make_unique<State>(std::move(plan), std::move(lookup), graph, options, numThreads());
-  if (Status status = state->prepare(); !status.isOk())
+  Result<Fitting> fitting = Fitting::make(*plan, graph, numThreads());
+  if (!fitting)
+    return std::move(fitting).status();
+  if (Status status = checkMemory(*plan, fitting->numbers, fitting->memory, options.memoryLimit); !status.isOk())
+    return status;
+  Result<Session> session = Session::create(std::move(plan), graph, fitting->numbers, std::move(fitting->memory));
+  if (!session)
+    return std::move(session).status();
+  auto state = std::make_unique<State>(std::move(*session), std::move(lookup), options, numThreads());
+  if (Status status = state->prepare(std::move(fitting->cuts)); !status.isOk())
     return status;
   return Executor(std::move(state));
 }
@@ -294,10 +209,11 @@ Result<Executor> Executor::create(std::shared_ptr<const Plan> plan, KernelLookup
 // --- inputs and outputs ---------------------------------------------------------------------------------------------
 
 Status Executor::State::copyInput(const Port &port, Input &input, const Tensor &tensor) {
-  const TableSpec &spec = table(port.table);
+  const TableSpec &spec = session.table(port.table);
+  const IdArray *outside = session.outside(port.table);
   if (!input.copy.isAllocated()) {
-    const int64_t bytes = tableBytes(spec, numbers), more = input.isMoved ? 0 : bytes;
-    const int64_t peak = memory.peakBytes() + copiedBytes;
+    const int64_t bytes = session.bytesOf(port.table), more = outside ? 0 : bytes;
+    const int64_t peak = session.memory().peakBytes() + copiedBytes;
     if (options.memoryLimit > 0 && more > options.memoryLimit - peak)
       return Status::failed("input " + inTicks(port.name) + " is " + std::string(hector::name(tensor.dtype)) +
                             " and needs a copy as " + std::string(hector::name(dtypeOf(spec.storage))) + " of " +
@@ -308,84 +224,53 @@ Status Executor::State::copyInput(const Port &port, Input &input, const Tensor &
     input.copy.allocate(bytes);
     copiedBytes += more;
   }
-  copyIn(tensor, outside[port.table], rowsOf(spec), spec.rowSize(), spec.storage, input.copy.data());
+  copyIn(tensor, outside, session.rowsOf(port.table), spec.rowSize(), spec.storage, input.copy.data());
   addresses[port.table] = input.copy.data();
   input.owner.reset();
   return Status::ok();
 }
 
 Status Executor::setInput(std::string_view name, const Tensor &tensor) {
-  const Plan &plan = *state->plan;
-  const Port *port = findPort(plan.inputs, name);
-  if (!port)
-    return Status::invalid(inTicks(plan.name) + " has no input " + inTicks(name) + "; its inputs are " +
-                           listNames(plan.inputs));
-  const TableSpec &spec = state->table(port->table);
-  const int64_t rows = state->rowsOf(spec);
-  if (!hasShape(tensor, spec, rows)) {
-    const std::string count = spec.domain == Domain::One ? "" : " for " + counted(rows, rowWord(spec.domain));
-    return Status::invalid("input " + inTicks(name) + " has shape " + formatShape(tensor.shape) + ", but needs " +
-                           formatShape(tensorShape(spec, rows)) + count);
-  }
-  if (spec.storage == Storage::Index && !isInteger(tensor.dtype))
-    return Status::invalid("input " + inTicks(name) + " is " + std::string(hector::name(tensor.dtype)) +
-                           ", but holds row numbers, which are integers");
-  if (!tensor.bytes && tensor.numElements() > 0)
-    return Status::invalid("input " + inTicks(name) + " has shape " + formatShape(tensor.shape) + ", but no numbers");
-
-  State::Input &input = state->inputs[static_cast<size_t>(port - plan.inputs.data())];
+  Session &session = state->session;
+  Result<size_t> found = session.findInput(name, tensor);
+  if (!found)
+    return std::move(found).status();
+  const Port &port = session.plan().inputs[*found];
+  State::Input &input = state->inputs[*found];
   ThreadLimit limit(state->threads);
-  if (!input.isMoved && isStoredAs(spec.storage, tensor)) {
+  const auto alignment = static_cast<uintptr_t>(byteSize(session.table(port.table).storage));
+  if (session.isStoredAsIs(tensor, port.table) && reinterpret_cast<uintptr_t>(tensor.bytes) % alignment == 0) {
     input.owner = tensor.owner;
     // Kernels are given all tables as void *, but no step writes an input: `checkPlan`.
-    state->addresses[port->table] = const_cast<std::byte *>(tensor.bytes);
-  } else if (Status status = state->copyInput(*port, input, tensor); !status.isOk()) {
+    state->addresses[port.table] = const_cast<std::byte *>(tensor.bytes);
+  } else if (Status status = state->copyInput(port, input, tensor); !status.isOk()) {
     return status;
   }
-  input.isSet = true;
-  state->areWeightsDue |= input.isRead[at(Phase::Weights)];
-  if (input.isRead[at(Phase::Weights)] || input.isRead[at(Phase::Forward)])
-    state->hasForward = false;
+  session.noteInput(*found);
   return Status::ok();
 }
 
 Result<TableView> Executor::view(std::string_view name) const {
-  const Plan &plan = *state->plan;
-  const Port *port = findPort(plan.outputs, name);
-  if (!port)
-    return Status::invalid(inTicks(plan.name) + " has no output " + inTicks(name) + "; its outputs are " +
-                           listNames(plan.outputs));
-  const int firstWrite = state->memory.tables[port->table].firstWrite;
-  if (firstWrite >= 0) {
-    const Phase phase = plan.steps[firstWrite].phase;
-    if (!state->isDone[at(phase)])
-      return Status::invalid("output " + inTicks(name) + " is not computed yet; run the " + kPhaseNames[at(phase)] +
-                             " phase first");
-  } else {
-    auto input =
-        std::find_if(plan.inputs.begin(), plan.inputs.end(), [&](const Port &p) { return p.table == port->table; });
-    if (!state->inputs[static_cast<size_t>(input - plan.inputs.begin())].isSet)
-      return Status::invalid("output " + inTicks(name) + " is input " + inTicks(input->name) + ", which is not set");
-  }
-  const TableSpec &spec = state->table(port->table);
-  return TableView{state->addresses[port->table], &spec, state->rowsOf(spec)};
+  const Session &session = state->session;
+  Result<int> table = session.findOutput(name);
+  if (!table)
+    return std::move(table).status();
+  return TableView{state->addresses[*table], &session.table(*table), session.rowsOf(*table)};
 }
 
 Result<Tensor> Executor::output(std::string_view name) const {
-  Result<TableView> found = view(name);
-  if (!found)
-    return std::move(found).status();
-  const TableSpec &spec = *found->spec;
-  Tensor tensor;
-  tensor.dtype = spec.storage == Storage::F64 ? DType::F64 : DType::F32;
-  tensor.shape = tensorShape(spec, found->rows);
+  const Session &session = state->session;
+  Result<int> table = session.findOutput(name);
+  if (!table)
+    return std::move(table).status();
+  const TableSpec &spec = session.table(*table);
+  Tensor tensor = session.describeOutput(*table);
   const auto bytes = static_cast<int64_t>(tensor.numBytes());
   if (Status status = requireMemory("output " + inTicks(name), bytes); !status.isOk())
     return status;
   auto memory = std::make_shared<BigVector<std::byte>>(static_cast<size_t>(bytes));
-  const auto index = static_cast<size_t>(&spec - state->plan->tables.data());
   ThreadLimit limit(state->threads);
-  copyOut(static_cast<const std::byte *>(found->data), spec.storage, state->outside[index], found->rows, spec.rowSize(),
+  copyOut(state->addresses[*table], spec.storage, session.outside(*table), session.rowsOf(*table), spec.rowSize(),
           tensor.dtype, memory->data());
   tensor.bytes = memory->data();
   tensor.owner = std::move(memory);
@@ -393,41 +278,21 @@ Result<Tensor> Executor::output(std::string_view name) const {
 }
 
 int64_t Executor::peakBytes() const {
-  return state->memory.peakBytes() + state->copiedBytes;
+  return state->session.memory().peakBytes() + state->copiedBytes;
 }
 
 const MemoryPlan &Executor::memory() const {
-  return state->memory;
+  return state->session.memory();
 }
 
 // --- running --------------------------------------------------------------------------------------------------------
 
 void Executor::setTraining(uint64_t seed, uint64_t step) {
-  state->isTraining = true;
-  state->seed = seed;
-  state->step = step;
+  state->session.randomness = {true, seed, step};
 }
 
 void Executor::setInference() {
-  state->isTraining = false;
-}
-
-/// Whether the steps of a phase take part in a run.
-bool Executor::State::isRunning(Phase phase, Phase first, Phase last) const {
-  if (phase > last)
-    return false;
-  if (phase >= Phase::Forward)
-    return phase >= first;
-  return !isDone[at(phase)] || (phase == Phase::Weights && areWeightsDue);
-}
-
-Status Executor::State::checkInputs(Phase first, Phase last) const {
-  for (size_t i = 0; i < inputs.size(); ++i)
-    for (size_t phase = 0; phase < kNumPhases; ++phase)
-      if (!inputs[i].isSet && inputs[i].isRead[phase] && isRunning(static_cast<Phase>(phase), first, last))
-        return Status::invalid("there is no tensor for input " + inTicks(plan->inputs[i].name) + ", which the " +
-                               kPhaseNames[phase] + " phase reads");
-  return Status::ok();
+  state->session.randomness = {};
 }
 
 void Executor::State::launch(Runnable &runnable) {
@@ -443,53 +308,20 @@ void Executor::State::launch(Runnable &runnable) {
     parallelFor(join.targets, join.grain, [&](int64_t begin, int64_t end) { join.run(runnable.frame, begin, end); });
 }
 
-/// Fills the arena, except for what earlier runs have left for this one and for the caller.
-void Executor::State::poisonBefore(Phase first, Phase last) {
-  kept.clear();
-  for (const MemoryPlan::Table &table : memory.tables) {
-    if (table.firstWrite < 0 || table.block.bytes == 0)
-      continue;
-    const Phase phase = plan->steps[table.firstWrite].phase;
-    // What Forward has left for Backward, which may be run alone.
-    const bool isLeft =
-        table.isKept || (hasForward && phase == Phase::Forward && plan->steps[table.lastUse].phase == Phase::Backward);
-    if (isLeft && isDone[at(phase)] && !isRunning(phase, first, last))
-      kept.push_back(table.block);
-  }
-  std::sort(kept.begin(), kept.end(), [](const Block &a, const Block &b) { return a.offset < b.offset; });
-  int64_t filled = 0;
-  for (const Block &block : kept) {
-    fillWithNaN(arena.data() + filled, std::max<int64_t>(block.offset - filled, 0));
-    filled = std::max(filled, block.offset + block.bytes);
-  }
-  fillWithNaN(arena.data() + filled, memory.arenaBytes - filled);
-}
-
-/// Fills what nothing needs after a step.
-void Executor::State::poisonAfter(size_t step) {
-  auto fill = [&](const Block &block) { fillWithNaN(arena.data() + block.offset, block.bytes); };
-  for (const MemoryPlan::Table &table : memory.tables)
-    if (!table.isKept && table.lastUse == static_cast<int>(step))
-      fill(table.block);
-  for (const Block &total : memory.launches[step].totals)
-    fill(total);
-  fill(memory.launches[step].scratch);
+void Executor::State::poison(std::span<const Block> blocks) {
+  for (const Block &block : blocks)
+    fillWithNaN(arena.data() + block.offset, block.bytes);
 }
 
 Status Executor::run(Phase first, Phase last) {
   State &s = *state;
-  const Plan &plan = *s.plan;
-  if (first > last)
-    return Status::invalid(std::string("the phases from ") + kPhaseNames[at(first)] + " to " + kPhaseNames[at(last)] +
-                           " are none; they run in the order graph, weights, forward, backward");
-  if (first == Phase::Backward && !s.hasForward)
-    return Status::invalid("the backward phase needs a forward run of its own, with the inputs that are set now");
-  if (Status status = s.checkInputs(first, last); !status.isOk())
+  const Plan &plan = s.session.plan();
+  if (Status status = s.session.checkRun(first, last); !status.isOk())
     return status;
 
   ThreadLimit limit(s.threads);
   if (s.options.poison)
-    s.poisonBefore(first, last);
+    s.poison(s.session.unneededBefore(first, last));
   for (size_t i = 0; i < s.steps.size(); ++i) {
     const Launch &launch = plan.steps[i].launch;
     State::Runnable &step = s.steps[i];
@@ -497,34 +329,23 @@ Status Executor::run(Phase first, Phase last) {
     for (const std::vector<int> *tables : {&launch.inputs, &launch.outputs})
       for (int table : *tables)
         *place++ = s.addresses[table];
-    step.frame.isTraining = s.isTraining;
-    step.frame.seed = s.seed;
-    step.frame.step = s.step;
+    step.frame.isTraining = s.session.randomness.isTraining;
+    step.frame.seed = s.session.randomness.seed;
+    step.frame.step = s.session.randomness.step;
   }
-  size_t i = 0;
-  for (size_t p = 0; p < kNumPhases; ++p) {
-    const auto phase = static_cast<Phase>(p);
-    const bool runs = s.isRunning(phase, first, last);
-    if (runs) {
-      // What later phases have computed came from what is now replaced.
-      std::fill(s.isDone.begin() + static_cast<int64_t>(p), s.isDone.end(), false);
-      s.hasForward = false;
-    }
-    for (; i < plan.steps.size() && plan.steps[i].phase == phase; ++i) {
-      if (!runs)
-        continue;
+  for (Phase phase : kPhases) {
+    if (!s.session.isRunning(phase, first, last))
+      continue;
+    s.session.beginPhase(phase);
+    const Session::Steps range = s.session.stepsOf(phase);
+    for (size_t i = range.begin; i < range.end; ++i) {
       if (interruptSignal())
         return Status::failed("interrupted");
       s.launch(s.steps[i]);
       if (s.options.poison)
-        s.poisonAfter(i);
+        s.poison(s.session.unneededAfter(i));
     }
-    if (!runs)
-      continue;
-    s.isDone[p] = true;
-    s.hasForward = phase == Phase::Forward;
-    if (phase == Phase::Weights)
-      s.areWeightsDue = false;
+    s.session.endPhase(phase);
   }
   return Status::ok();
 }

@@ -483,6 +483,13 @@ TEST(ExecutorTest, WidthOfIdsMustMatch) {
       "graph");
 }
 
+TEST(ExecutorTest, PlansForAGpuAreRefused) {
+  Plan plan = oneStep("copy");
+  plan.steps[0].launch.device.emplace();
+  EXPECT_EQ(failureOf(plan, kSmall),
+            "the plan of `one` was compiled for a GPU, but is to run on the CPU; compile it for that");
+}
+
 TEST(ExecutorTest, RelationsMustJoinOneTypeWherePlansRelyOnIt) {
   Plan plan = example::plan();
   plan.relationEnds = {Side::Source};

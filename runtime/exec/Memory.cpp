@@ -12,7 +12,8 @@
 namespace hector::exec {
 
 static constexpr int64_t kTooMany = std::numeric_limits<int64_t>::max();
-static constexpr int64_t kAlignment = 64;
+static constexpr int64_t kAlignment = 64;         // a line of a CPU's caches
+static constexpr int64_t kDeviceAlignment = 256;  // as `Device::allocate` aligns
 
 static int64_t add(int64_t a, int64_t b) {
   int64_t sum = 0;
@@ -24,8 +25,8 @@ static int64_t multiply(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? kTooMany : product;
 }
 
-static int64_t alignUp(int64_t bytes) {
-  return bytes > kTooMany - kAlignment ? kTooMany : (bytes + kAlignment - 1) / kAlignment * kAlignment;
+static int64_t alignUp(int64_t bytes, int64_t alignment) {
+  return bytes > kTooMany - alignment ? kTooMany : (bytes + alignment - 1) / alignment * alignment;
 }
 
 // --- index arrays ---------------------------------------------------------------------------------------------------
@@ -41,6 +42,7 @@ public:
     const int64_t edges = rows(Domain::Edge), nodes = rows(Domain::Node), relations = rows(Domain::EdgeType);
     const int64_t pairs = rows(form.side == Side::Source ? Domain::SrcPair : Domain::DstPair);
     auto sided = [&](FormKind kind) { return Form{.kind = kind, .side = form.side}; };
+    auto units = [](int64_t rows) { return (rows + Graph::kUnitStep - 1) / Graph::kUnitStep; };
     switch (form.kind) {
     case FormKind::Edges:
       return count(form, {nodes + 1, edges});
@@ -62,13 +64,13 @@ public:
       return count(form, {pairs});
     case FormKind::EdgeUnits:
       need(sided(FormKind::Edges));
-      return count(form, {edges / Graph::kUnitStep + 1});
+      return count(form, {units(edges)});
     case FormKind::PlaceEdgeUnits:
       need(sided(FormKind::Places));
-      return count(form, {edges / Graph::kUnitStep + 1});
+      return count(form, {units(edges)});
     case FormKind::PlaceUnits:
       need(sided(FormKind::Places));
-      return count(form, {pairs / Graph::kUnitStep + 1});
+      return count(form, {units(pairs)});
     case FormKind::EdgeColumn:
       return needColumn(form);
     case FormKind::EdgeRow:
@@ -196,6 +198,38 @@ std::vector<Form> formsOf(const Plan &plan) {
   return {forms.begin(), forms.end()};
 }
 
+std::vector<Form> formsOfKernels(const Plan &plan) {
+  std::set<Form> forms;
+  for (const Step &step : plan.steps)
+    forms.insert(step.launch.forms.begin(), step.launch.forms.end());
+  return {forms.begin(), forms.end()};
+}
+
+int64_t arrayBytes(const Form &form, const GraphNumbers &graph) {
+  auto units = [](int64_t rows) { return (rows + Graph::kUnitStep - 1) / Graph::kUnitStep; };
+  auto rows = [&]() -> int64_t {
+    if (std::optional<Domain> domain = offsetsOf(form))
+      return graph.rows[*domain] + 1;
+    switch (form.kind) {
+    case FormKind::EdgeColumn:
+    case FormKind::EdgeRow:
+      return graph.rows[Domain::Edge];
+    case FormKind::EdgeUnits:
+    case FormKind::PlaceEdgeUnits:
+      return units(graph.rows[Domain::Edge]);
+    case FormKind::PlaceUnits:
+      return units(graph.rows[form.side == Side::Source ? Domain::SrcPair : Domain::DstPair]);
+    case FormKind::NodeType:
+      return graph.rows[Domain::Node];
+    case FormKind::RelationType:
+      return graph.rows[Domain::EdgeType];
+    default:
+      return graph.rows[form.side == Side::Source ? Domain::SrcPair : Domain::DstPair];
+    }
+  };
+  return multiply(rows(), graph.wideIds ? 8 : 4);
+}
+
 int64_t formBytes(std::span<const Form> forms, const GraphNumbers &graph) {
   FormCounter counter(graph);
   for (const Form &form : forms)
@@ -215,6 +249,11 @@ GraphNumbers graphNumbers(const Plan &plan, const Graph &graph) {
     needDomain(step.launch.domain);
     for (const TotalSpec &total : step.launch.totals)
       needDomain(total.target);
+    if (step.launch.device) {
+      needDomain(step.launch.device->rows);
+      for (const TableSpec &buffer : step.launch.device->buffers)
+        needDomain(buffer.domain);
+    }
   }
   for (const Form &form : formsOf(plan))
     if (asksForPairs(form))
@@ -235,7 +274,7 @@ GraphNumbers graphNumbers(const Plan &plan, const Graph &graph) {
 
 // --- the arena ------------------------------------------------------------------------------------------------------
 
-int64_t placeBlocks(std::span<Block> blocks) {
+int64_t placeBlocks(std::span<Block> blocks, int64_t alignment) {
   std::vector<size_t> bySize(blocks.size());
   std::iota(bySize.begin(), bySize.end(), 0);
   std::sort(bySize.begin(), bySize.end(), [&](size_t a, size_t b) {
@@ -257,7 +296,7 @@ int64_t placeBlocks(std::span<Block> blocks) {
         best = free;
         bestGap = gap;
       }
-      free = std::max(free, alignUp(add(other.offset, other.bytes)));
+      free = std::max(free, alignUp(add(other.offset, other.bytes), alignment));
     }
     block.offset = best >= 0 ? best : free;
     end = std::max(end, add(block.offset, block.bytes));
@@ -300,8 +339,9 @@ bool isMoved(const TableSpec &table, const GraphNumbers &graph) {
   return outsideRows(table) && !(graph.isSortedByType && table.order == Order::ByType);
 }
 
-MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches, int threads,
-                      const InputTensors &inputs) {
+/// The arena.
+static MemoryPlan layOut(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
+                         int threads, int64_t alignment) {
   MemoryPlan memory;
   memory.tables = findLifetimes(plan);
   memory.launches.resize(plan.steps.size());
@@ -327,8 +367,18 @@ MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<con
       needs.totals.push_back({multiply(rows, total.rowBytes), step, step});
       all.push_back(&needs.totals.back());
     }
+    if (launch.device) {
+      needs.buffers.reserve(launch.device->buffers.size());
+      for (const TableSpec &buffer : launch.device->buffers) {
+        needs.buffers.push_back({tableBytes(buffer, graph), step, step});
+        all.push_back(&needs.buffers.back());
+      }
+      // Two parts for each block of chunks.
+      needs.carry = {multiply(launches[i].pieces, 2 * launch.device->lanes * launch.device->partBytes), step, step};
+      all.push_back(&needs.carry);
+    }
     needs.scratchPerThread =
-        alignUp(add(launch.scratch.bytes, multiply(launch.scratch.bytesPerRow, launches[i].longestUnit)));
+        alignUp(add(launch.scratch.bytes, multiply(launch.scratch.bytesPerRow, launches[i].longestUnit)), alignment);
     needs.scratch = {multiply(needs.scratchPerThread, std::min<int64_t>(threads, launches[i].pieces)), step, step};
     all.push_back(&needs.scratch);
   }
@@ -336,10 +386,15 @@ MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<con
   std::vector<Block> blocks;
   for (const Block *block : all)
     blocks.push_back(*block);
-  memory.arenaBytes = placeBlocks(blocks);
+  memory.arenaBytes = placeBlocks(blocks, alignment);
   for (size_t i = 0; i < all.size(); ++i)
     *all[i] = blocks[i];
+  return memory;
+}
 
+MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches, int threads,
+                      const InputTensors &inputs) {
+  MemoryPlan memory = layOut(plan, graph, launches, threads, kAlignment);
   memory.indexBytes = formBytes(formsOf(plan), graph);
   for (const Port &port : plan.inputs) {
     const TableSpec &table = plan.tables[port.table];
@@ -347,6 +402,15 @@ MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<con
     if (isMoved(table, graph) || (tensor != inputs.end() && !isStoredAs(table.storage, tensor->second)))
       memory.inputBytes = add(memory.inputBytes, tableBytes(table, graph));
   }
+  return memory;
+}
+
+MemoryPlan planDeviceMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches) {
+  MemoryPlan memory = layOut(plan, graph, launches, 0, kDeviceAlignment);
+  for (const Form &form : formsOfKernels(plan))
+    memory.indexBytes = add(memory.indexBytes, arrayBytes(form, graph));
+  for (const Port &port : plan.inputs)
+    memory.inputBytes = add(memory.inputBytes, tableBytes(plan.tables[port.table], graph));
   return memory;
 }
 
@@ -372,12 +436,16 @@ static std::string describe(const Plan &plan, const GraphNumbers &graph, const M
 }
 
 Status checkMemory(const Plan &plan, const GraphNumbers &graph, const MemoryPlan &memory, int64_t limit) {
+  return checkMemory(plan, graph, memory, limit, availableMemory(), "of memory are available");
+}
+
+Status checkMemory(const Plan &plan, const GraphNumbers &graph, const MemoryPlan &memory, int64_t limit,
+                   int64_t available, const std::string &where) {
   const int64_t peak = memory.peakBytes();
   if (limit > 0 && peak > limit)
     return Status::failed(describe(plan, graph, memory) + "; the limit is " + formatBytes(limit));
-  const int64_t available = availableMemory();
   if (peak == kTooMany || peak > available)
-    return Status::failed(describe(plan, graph, memory) + "; " + formatBytes(available) + " of memory are available");
+    return Status::failed(describe(plan, graph, memory) + "; " + formatBytes(available) + " " + where);
   return Status::ok();
 }
 

@@ -8,7 +8,8 @@
 ///   table c           w  r
 ///
 /// Inputs, outputs and whatever the phases Graph and Weights leave are needed throughout. Inputs lie outside of the
-/// arena: in the caller's memory where the plan can read it as it is, else in copies.
+/// arena: in the caller's memory where the plan can read it as it is, else in copies. On a GPU inputs and index arrays
+/// are always copies.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -45,9 +46,9 @@ struct Block {
   int first = 0, last = 0;
   int64_t offset = 0;
 };
-/// Sets the offsets, multiples of 64, so that blocks in use at the same time do not overlap, and returns where the last
-/// one ends. The largest blocks choose first, and each takes the smallest gap that holds it.
-int64_t placeBlocks(std::span<Block> blocks);
+/// Sets the offsets, multiples of `alignment`, so that blocks in use at the same time do not overlap, and returns where
+/// the last one ends. The largest blocks choose first, and each takes the smallest gap that holds it.
+int64_t placeBlocks(std::span<Block> blocks, int64_t alignment);
 
 struct MemoryPlan {
   struct Table {
@@ -57,13 +58,15 @@ struct MemoryPlan {
   };
   struct Launch {
     std::vector<Block> totals;
-    Block scratch;  // of all threads
+    std::vector<Block> buffers;  // of `DeviceLaunch`
+    Block carry;                 // of its chunks
+    Block scratch;               // of all threads
     int64_t scratchPerThread = 0;
   };
   std::vector<Table> tables;     // as the plan lists them
   std::vector<Launch> launches;  // one per step
   int64_t arenaBytes = 0;
-  int64_t indexBytes = 0;  // the forms that the plan reads and those that they are made from
+  int64_t indexBytes = 0;  // the forms that the plan reads; on the CPU also those that they are made from
   int64_t inputBytes = 0;  // copies of inputs, as far as it is known that they are copied
 
   int64_t peakBytes() const;
@@ -81,9 +84,15 @@ using InputTensors = std::map<std::string, Tensor>;
 MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches, int threads,
                       const InputTensors &inputs = {});
 
+/// The same on a GPU, where threads have no scratch memory.
+MemoryPlan planDeviceMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches);
+
 /// Fails if a plan needs more than `limit` bytes (0: no limit) or more than there are: "`rgat` needs 1.2 GiB: tables
 /// and scratch memory 1.0 GiB (the largest table, `att`, 0.5 GiB), index arrays 0.2 GiB; the limit is 1.0 GiB".
 Status checkMemory(const Plan &plan, const GraphNumbers &graph, const MemoryPlan &memory, int64_t limit);
+/// The same for other memory than the machine's. `where` follows the number of bytes: "are free on NVIDIA H200".
+Status checkMemory(const Plan &plan, const GraphNumbers &graph, const MemoryPlan &memory, int64_t limit,
+                   int64_t available, const std::string &where);
 
 /// Bytes of a table; the largest int64_t if there are more.
 int64_t tableBytes(const TableSpec &table, const GraphNumbers &graph);
@@ -91,7 +100,13 @@ int64_t tableBytes(const TableSpec &table, const GraphNumbers &graph);
 /// Bytes of the arrays that a graph builds for these forms, beyond its edges.
 int64_t formBytes(std::span<const Form> forms, const GraphNumbers &graph);
 
+/// Bytes of the array of a form.
+int64_t arrayBytes(const Form &form, const GraphNumbers &graph);
+
 /// The forms that a plan needs: those of its launches and those that permute inputs and outputs.
 std::vector<Form> formsOf(const Plan &plan);
+
+/// The forms that the kernels of a plan read.
+std::vector<Form> formsOfKernels(const Plan &plan);
 
 }  // namespace hector::exec

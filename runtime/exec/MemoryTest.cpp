@@ -56,7 +56,7 @@ TEST(MemoryPlanTest, BlocksInUseAtTheSameTimeNeverShareBytes) {
       block.first = static_cast<int>(random() % steps);
       block.last = block.first + static_cast<int>(random() % (steps - block.first));
     }
-    const int64_t end = placeBlocks(blocks);
+    const int64_t end = placeBlocks(blocks, 64);
     int64_t sum = 0;
     for (const Block &a : blocks) {
       sum += (a.bytes + 63) / 64 * 64;
@@ -78,7 +78,7 @@ TEST(MemoryPlanTest, TablesWithDisjointLivesShareBytes) {
 
 TEST(MemoryPlanTest, SmallestGapThatFitsIsTaken) {
   std::vector<Block> blocks = {{1024, 0, 0}, {256, 0, 1}, {512, 0, 0}, {128, 0, 1}, {512, 1, 1}};
-  placeBlocks(blocks);
+  placeBlocks(blocks, 64);
   EXPECT_EQ(blocks[2].offset, 1024);
   EXPECT_EQ(blocks[1].offset, 1536);
   // Below the block of 256 bytes: 1536 bytes are free at step 1.
@@ -207,4 +207,65 @@ TEST(MemoryPlanTest, EmptyTablesTakeNothing) {
   Plan plan = chain(2);
   plan.tables[1].shape = {int64_t{1} << 62, 8};
   EXPECT_EQ(memoryOf(plan, graphOf(0, 0)).arenaBytes, 0);
+}
+
+// --- on a GPU -------------------------------------------------------------------------------------------------------
+
+TEST(DeviceMemoryTest, BlocksAreAlignedTo256Bytes) {
+  std::vector<Block> blocks = {{100, 0, 0}, {60, 0, 0}, {1, 0, 0}};
+  EXPECT_EQ(placeBlocks(blocks, 256), 513);
+  EXPECT_EQ(blocks[1].offset, 256);
+}
+
+TEST(DeviceMemoryTest, BuffersLiveWhileTheirLaunchRuns) {
+  Plan plan = chain(3);
+  for (Step &step : plan.steps) {
+    step.launch.device.emplace();
+    step.launch.device->buffers = {{"b", Domain::Edge, {64}}};
+  }
+  const MemoryPlan memory = planDeviceMemory(plan, graphOf(4, 50), std::vector<LaunchNumbers>(3));
+  // The three share 12,800 bytes; two tables of 256 bytes are needed besides, and the output.
+  EXPECT_EQ(memory.arenaBytes, 50 * 64 * 4 + 3 * 256);
+  for (int step = 0; step < 3; ++step) {
+    const Block &buffer = memory.launches[step].buffers[0];
+    EXPECT_EQ(buffer.bytes, 50 * 64 * 4);
+    for (int table : {step, step + 1})
+      EXPECT_FALSE(shareBytes(buffer, memory.tables[table].block));
+  }
+}
+
+TEST(DeviceMemoryTest, ThreadsHaveNoScratch) {
+  Plan plan = chain(1);
+  plan.steps[0].launch.scratch.bytes = 1000;
+  EXPECT_EQ(planDeviceMemory(plan, graphOf(0, 0), std::vector<LaunchNumbers>(1)).arenaBytes, 0);
+}
+
+TEST(DeviceMemoryTest, InputsAndArraysOfKernelsAreCopied) {
+  Plan plan = chain(1);
+  plan.tables.push_back({"e", Domain::Edge, {4}, Storage::BF16, Order::ByType});
+  plan.inputs.push_back({"e", 2});
+  plan.steps[0].launch.forms = {form("edges.dst"), form("edge_src.dst"), form("edges.dst")};
+  GraphNumbers graph = graphOf(5, 50);
+  const MemoryPlan memory = planDeviceMemory(plan, graph, std::vector<LaunchNumbers>(1));
+  EXPECT_EQ(memory.inputBytes, 5 * 16 * 4 + 50 * 4 * 2);
+  EXPECT_EQ(memory.indexBytes, (6 + 50) * 4);  // the permutation of `e` stays on the host
+  graph.wideIds = true;
+  EXPECT_EQ(planDeviceMemory(plan, graph, std::vector<LaunchNumbers>(1)).indexBytes, (6 + 50) * 8);
+}
+
+TEST(DeviceMemoryTest, SizesOfArraysAreKnownBeforeTheyAreBuilt) {
+  for (IdWidth width : {IdWidth::Fitting, IdWidth::Wide})
+    for (const TestGraph &test : unkindGraphs()) {
+      const Graph graph = test.make(width);
+      Plan plan;
+      plan.tables = {{"s", Domain::SrcPair, {}}, {"d", Domain::DstPair, {}}};  // so that pairs are counted
+      const GraphNumbers numbers = graphNumbers(plan, graph);
+      for (const Form &form : allForms()) {
+        Result<const IdArray *> array = resolve(graph, form);
+        if (array)
+          EXPECT_EQ(arrayBytes(form, numbers), (*array)->numBytes()) << test.name << " " << formName(form);
+        else
+          EXPECT_EQ(form.kind, FormKind::RelationType);
+      }
+    }
 }

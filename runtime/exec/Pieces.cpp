@@ -55,6 +55,43 @@ Pieces cutBalanced(const IdArray &offsets, double rowCost, bool hasTotals) {
   return pieces;
 }
 
+Pieces cutForWarps(const Launch &launch, const GraphNumbers &numbers, int multiprocessors) {
+  constexpr int64_t kBlocksPerMultiprocessor = 8;
+  constexpr int64_t kMostTotalBytes = int64_t{64} << 20;
+  constexpr int64_t kLeastGrain = 64, kGrainStep = 16;  // products take 16 rows at a time
+  const int64_t warps = launch.device->threads / 32;
+  int64_t most = std::max<int64_t>(multiprocessors, 1) * kBlocksPerMultiprocessor * warps;
+  double bytesPerPiece = 0;
+  for (const TotalSpec &total : launch.totals) {
+    const bool isSorted = total.slots == TotalSpec::Slots::Sorted;
+    bytesPerPiece +=
+        static_cast<double>(total.rowBytes) * static_cast<double>(isSorted ? 1 : numbers.rows[total.target]);
+  }
+  if (bytesPerPiece > 0) {
+    const double fitting = static_cast<double>(kMostTotalBytes) / bytesPerPiece;
+    if (fitting < static_cast<double>(most))
+      most = std::max<int64_t>(static_cast<int64_t>(fitting), 1);
+  }
+  Pieces pieces;
+  pieces.units = numbers.rows[launch.domain];
+  const int64_t rows = pieces.units / most + (pieces.units % most != 0 ? 1 : 0);
+  pieces.grain = std::max(kLeastGrain, (rows + kGrainStep - 1) / kGrainStep * kGrainStep);
+  pieces.count = numChunks(pieces.units, pieces.grain);
+  return pieces;
+}
+
+Pieces cutIntoChunks(const Launch &launch, const GraphNumbers &numbers, int multiprocessors) {
+  constexpr int64_t kMostRows = 32;
+  const int64_t groups = launch.device->threads / launch.device->lanes;
+  Pieces pieces;
+  pieces.units = numbers.rows[launch.device->rows];
+  pieces.grain = kMostRows;
+  while (pieces.grain > Graph::kUnitStep && numChunks(pieces.units, pieces.grain * groups) < 2 * multiprocessors)
+    pieces.grain /= 2;
+  pieces.count = numChunks(pieces.units, pieces.grain * groups);
+  return pieces;
+}
+
 int64_t longestUnit(const IdArray &offsets) {
   return offsets.visit([](auto starts) {
     constexpr int64_t kGrain = int64_t{1} << 18;

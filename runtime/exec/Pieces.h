@@ -35,6 +35,14 @@ Pieces cutEvenly(int64_t units, double unitCost, bool hasTotals);
 /// About equal sums of units and rows below them. `offsets` has an entry per unit, and one more.
 Pieces cutBalanced(const IdArray &offsets, double rowCost, bool hasTotals);
 
+/// Pieces for the warps of a GPU: as many as keep all of its multiprocessors busy, and fewer where each leaves much for
+/// the joins of totals. Depends on the plan, the graph and the number of multiprocessors alone.
+Pieces cutForWarps(const Launch &launch, const GraphNumbers &numbers, int multiprocessors);
+
+/// Blocks of chunks for the groups of a GPU: chunks of 32 rows, or of 16 or 8 if there would be too few blocks.
+/// `grain` are the rows of a chunk, and `count` is the number of blocks.
+Pieces cutIntoChunks(const Launch &launch, const GraphNumbers &numbers, int multiprocessors);
+
 /// The most rows below a unit.
 int64_t longestUnit(const IdArray &offsets);
 

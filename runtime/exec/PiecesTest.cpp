@@ -97,3 +97,37 @@ TEST(PiecesTest, NoUnitsAreNoPieces) {
 TEST(PiecesTest, BalancedPiecesWithTotalsAreFew) {
   EXPECT_EQ(cutBalanced(offsets(std::vector<int64_t>(10'000, 5)), kEnough, true).count, 64);
 }
+
+// --- warps of a GPU -------------------------------------------------------------------------------------------------
+
+static Pieces cutRows(int64_t rows, int64_t types, const std::vector<TotalSpec> &totals, int multiprocessors = 2) {
+  GraphNumbers numbers;
+  numbers.rows = {1, 1, types, 0, 0, 0, rows};
+  Launch launch = {.domain = Domain::Edge, .totals = totals};
+  launch.device = {.schedule = Schedule::Pieces, .threads = 128};
+  return cutForWarps(launch, numbers, multiprocessors);
+}
+
+TEST(PiecesTest, WarpsTakePiecesOf16Rows) {
+  for (int64_t rows : {0, 1, 63, 64, 65, 4096, 4097, 100'000, 1'234'567}) {
+    const Pieces pieces = cutRows(rows, 5, {});
+    expectCover(pieces, rows);
+    EXPECT_GE(pieces.grain, 64);
+    EXPECT_EQ(pieces.grain % 16, 0);
+    EXPECT_LE(pieces.count, 2 * 8 * 4);
+  }
+  EXPECT_EQ(cutRows(4096, 5, {}).count, 64);
+  EXPECT_EQ(cutRows(4097, 5, {}).grain, 80);
+  EXPECT_EQ(cutRows(int64_t{1} << 50, 5, {}).count, 64);
+}
+
+TEST(PiecesTest, TotalsForWarpsAreBounded) {
+  constexpr int64_t kMiB = 1 << 20;
+  const TotalSpec sorted = {TotalSpec::Slots::Sorted, Domain::EdgeType, kMiB, "j"},
+                  full = {TotalSpec::Slots::Full, Domain::EdgeType, kMiB, "j"};
+  EXPECT_EQ(cutRows(1'000'000, 10, {sorted}, 132).count, 64);
+  EXPECT_EQ(cutRows(1'000'000, 10, {full}, 132).count, 6);
+  EXPECT_EQ(cutRows(1'000'000, 1000, {full}, 132).count, 1);
+  EXPECT_EQ(cutRows(1'000'000, 6, {sorted, full}, 132).count, 9);
+  EXPECT_EQ(cutRows(1'000'000, 0, {full}, 132).count, cutRows(1'000'000, 0, {}, 132).count);
+}

@@ -111,6 +111,8 @@ public:
       Fault fault = i > 0 && step.phase < plan.steps[i - 1].phase
                         ? "belongs to an earlier phase than the step before it"
                         : checkLaunch(step.launch);
+      if (fault.empty() && step.launch.device.has_value() != plan.steps[0].launch.device.has_value())
+        fault = "runs on another kind of device than the first step";
       if (fault.empty())
         fault = checkTables(step);
       if (!fault.empty())
@@ -152,11 +154,34 @@ private:
       if (total.target < 0 || total.target >= Domain::NumDomains)
         return "has a total of no domain";
     }
+    if (launch.device)
+      if (Fault fault = checkDevice(launch); !fault.empty())
+        return fault;
     const ScratchSpec &scratch = launch.scratch;
     if (scratch.bytes < 0 || scratch.bytesPerRow < 0)
       return "has a negative amount of scratch memory";
     if (scratch.bytesPerRow > 0 && scratch.domain != launch.domain && !scratchOffsets(launch))
       return "has scratch memory for rows that are not below its units";
+    return "";
+  }
+
+  static Fault checkDevice(const Launch &launch) {
+    const DeviceLaunch &device = *launch.device;
+    if (device.lanes < 1 || device.lanes > 32 || (device.lanes & (device.lanes - 1)) != 0)
+      return "has groups of " + counted(device.lanes, "lane") + ", which is no power of 2 up to 32";
+    if (device.threads < 32 || device.threads > 1024 || device.threads % 32 != 0)
+      return "has blocks of " + counted(device.threads, "thread") + ", which is no multiple of 32 up to 1024";
+    if (device.sharedBytes < 0)
+      return "has a negative amount of shared memory";
+    if (device.schedule != Schedule::Pieces && !launch.totals.empty())
+      return "has totals, but no pieces";
+    if (device.rows < 0 || device.rows >= Domain::NumDomains)
+      return "walks rows of no domain";
+    if (device.partBytes < 0 || device.partBytes > (1 << 16))
+      return "has parts of " + counted(device.partBytes, "byte");
+    for (const TableSpec &buffer : device.buffers)
+      if (Fault fault = checkTable(buffer); !fault.empty())
+        return "has a buffer " + inTicks(buffer.name) + " that " + fault;
     return "";
   }
 

@@ -78,6 +78,37 @@ TEST(PlanTest, TotalsHaveAJoin) {
             "step 4 (sum_by_type) has a total and no join");
 }
 
+/// What is wrong with the example on a GPU once its last launch is changed.
+static std::string deviceFaultOf(void (*change)(DeviceLaunch &)) {
+  return faultOf([&](Plan &plan) {
+    for (Step &step : plan.steps)
+      step.launch.device = {.schedule = step.launch.totals.empty() ? Schedule::Units : Schedule::Pieces};
+    change(*plan.steps.back().launch.device);
+  });
+}
+
+TEST(PlanTest, GridsArePossible) {
+  const std::string step = "step 6 (sum_unsorted) has ";
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &) {}), "");
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.lanes = 24; }),
+            step + "groups of 24 lanes, which is no power of 2 up to 32");
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.lanes = 0; }),
+            step + "groups of 0 lanes, which is no power of 2 up to 32");
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.threads = 100; }),
+            step + "blocks of 100 threads, which is no multiple of 32 up to 1024");
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.threads = 2048; }),
+            step + "blocks of 2048 threads, which is no multiple of 32 up to 1024");
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.sharedBytes = -1; }), step + "a negative amount of shared memory");
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.schedule = Schedule::Units; }), step + "totals, but no pieces");
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.buffers = {{"b", Domain::Edge, {0}}}; }),
+            step + "a buffer `b` that has rows of an extent of 0");
+}
+
+TEST(PlanTest, AllLaunchesRunOnOneDevice) {
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps[2].launch.device.emplace(); }),
+            "step 2 (scale_rows) runs on another kind of device than the first step");
+}
+
 TEST(PlanTest, PairsHaveTheOrderOfTheirOwnEnd) {
   EXPECT_EQ(faultOf([](Plan &p) { p.tables[example::H] = {"h", Domain::SrcPair, {2}, Storage::F32, Order::ByDst}; }),
             "table `h` has the pairs of one end in the order of the other");

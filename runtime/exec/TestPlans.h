@@ -282,7 +282,8 @@ struct Values {
       sums[graph.etype[e]] += 2 * scale[0] * gout[2 * graph.dst[e]];
     return sums;
   }
-  void setAll(Executor &executor, const TestGraph &graph, DType dtype = DType::F32) const {
+  template <class SomeExecutor>
+  void setAll(SomeExecutor &executor, const TestGraph &graph, DType dtype = DType::F32) const {
     auto set = [&](const char *name, Ids shape, const std::vector<double> &values) {
       Status status = executor.setInput(name, Tensor::fromDoubles(std::move(shape), values, dtype));
       EXPECT_TRUE(status.isOk()) << status.message();

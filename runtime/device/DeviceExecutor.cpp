@@ -1,0 +1,457 @@
+#include "runtime/device/DeviceExecutor.h"
+
+#include "kernels/cuda/sizes.hpp"
+#include "runtime/base/BigVector.h"
+#include "runtime/base/Interrupt.h"
+#include "runtime/base/Memory.h"
+#include "runtime/base/Text.h"
+#include "runtime/exec/Pieces.h"
+#include "runtime/exec/Session.h"
+#include "runtime/exec/Transfer.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace hector::exec {
+
+namespace {
+
+constexpr std::byte kNaN{0xff};  // numbers of any type with all bits set
+
+static_assert(static_cast<int>(cuda::NumDomains) == static_cast<int>(cpu::NumDomains));
+
+Pieces cut(const Launch &launch, const GraphNumbers &numbers, const DeviceInfo &device) {
+  switch (launch.device->schedule) {
+  case Schedule::Units:
+    break;
+  case Schedule::Pieces:
+    return cutForWarps(launch, numbers, device.multiprocessors);
+  case Schedule::Chunks:
+    return cutIntoChunks(launch, numbers, device.multiprocessors);
+  }
+  return {};
+}
+
+/// What a plan needs on a graph and a device. Making it fails if they do not fit.
+struct Fitting {
+  GraphNumbers numbers;
+  std::vector<Pieces> pieces;  // of each launch; none for those that are not cut
+  MemoryPlan memory;
+
+  static Result<Fitting> make(const Plan &plan, const Graph &graph, const DeviceInfo &device) {
+    if (Status status = checkFit(plan, graph, Target::Device); !status.isOk())
+      return status;
+    Fitting fitting;
+    fitting.numbers = graphNumbers(plan, graph);
+    std::vector<LaunchNumbers> launches;
+    for (const Step &step : plan.steps) {
+      fitting.pieces.push_back(cut(step.launch, fitting.numbers, device));
+      launches.push_back({.pieces = fitting.pieces.back().count});
+    }
+    fitting.memory = planDeviceMemory(plan, fitting.numbers, launches);
+    return fitting;
+  }
+};
+
+/// How many blocks start to compute `count` things, `perBlock` of them at a time. Kernels go on with further ones, so
+/// that there need be no more blocks than keep a device busy.
+int64_t numBlocks(int64_t count, int64_t perBlock, const DeviceInfo &device) {
+  constexpr int64_t kPerMultiprocessor = 32;
+  return std::min(count / perBlock + (count % perBlock != 0 ? 1 : 0),
+                  std::max(device.multiprocessors, 1) * kPerMultiprocessor);
+}
+
+LaunchShape shapeOf(const Launch &launch, const GraphNumbers &numbers, const Pieces &pieces, const DeviceInfo &device) {
+  const DeviceLaunch &how = *launch.device;
+  LaunchShape shape = {0, how.threads, how.sharedBytes};
+  switch (how.schedule) {
+  case Schedule::Units:
+    shape.blocks = numBlocks(numbers.rows[launch.domain], how.threads / how.lanes, device);
+    break;
+  case Schedule::Pieces:
+    shape.blocks = numBlocks(pieces.count, how.threads / 32, device);
+    break;
+  case Schedule::Chunks:
+    shape.blocks = pieces.count;
+    break;
+  }
+  return shape;
+}
+
+LaunchShape shapeOfJoin(const TotalSpec &total, const GraphNumbers &numbers, const DeviceInfo &device) {
+  // A thread for each number of the target. A number takes at least 4 bytes of the total's row.
+  int64_t count = 0;
+  if (__builtin_mul_overflow(numbers.rows[total.target], total.rowBytes / 4, &count))
+    count = std::numeric_limits<int64_t>::max();
+  return {numBlocks(count, kJoinThreads, device), kJoinThreads, 0};
+}
+
+}  // namespace
+
+struct DeviceExecutor::State {
+  /// A kernel and its grid.
+  struct Call {
+    const Kernel *kernel = nullptr;
+    LaunchShape shape;
+  };
+  /// A step, ready to run: kernels one after the other, all with the same arguments.
+  struct Runnable {
+    std::vector<Call> calls;
+    Arguments arguments;  // the last one is `sizes`
+    cuda::Sizes sizes = {};
+  };
+  /// The launches of a phase.
+  struct Recorded {
+    std::optional<Randomness> seen;  // in the last run
+    std::unique_ptr<Recording> recording;
+  };
+
+  Session session;
+  std::shared_ptr<DeviceProgram> program;
+  Device &device;
+  DeviceExecOptions options;
+  DeviceMemory arena;
+  std::vector<DeviceMemory> inputs;  // as the plan lists them
+  std::map<Form, DeviceMemory> forms;
+  std::vector<void *> addresses;  // of each table
+  std::vector<Runnable> steps;
+  std::array<Recorded, kNumPhases> recorded;  // gone before what it launches
+  std::vector<LaunchTime> times;
+  std::vector<std::unique_ptr<Mark>> marks;  // of the run: before and after each launch
+
+  State(Session session, std::shared_ptr<DeviceProgram> program, Device &device, const DeviceExecOptions &options)
+      : session(std::move(session)), program(std::move(program)), device(device), options(options) {}
+
+  Status prepare(std::span<const Pieces> pieces);
+  Status allocate();
+  Status uploadForms();
+  Status prepareStep(size_t index, const Pieces &pieces);
+  void *inArena(const Block &block) const { return static_cast<std::byte *>(arena.data()) + block.offset; }
+
+  Status runPhase(Phase phase);
+  Status launchPhase(Phase phase);
+  Status launch(size_t step);
+  Status poison(std::span<const Block> blocks);
+};
+
+// --- making one -----------------------------------------------------------------------------------------------------
+
+Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, const DeviceInfo &device) {
+  Result<Fitting> fitting = Fitting::make(plan, graph, device);
+  if (!fitting)
+    return std::move(fitting).status();
+  return std::move(fitting->memory);
+}
+
+Status DeviceExecutor::State::prepare(std::span<const Pieces> pieces) {
+  if (Status status = allocate(); !status.isOk())
+    return status;
+  if (Status status = uploadForms(); !status.isOk())
+    return status;
+  steps.resize(session.plan().steps.size());
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (Status status = prepareStep(i, pieces[i]); !status.isOk())
+      return status;
+  return Status::ok();
+}
+
+Status DeviceExecutor::State::allocate() {
+  const Plan &plan = session.plan();
+  Result<DeviceMemory> memory = device.allocate(session.memory().arenaBytes);
+  if (!memory)
+    return std::move(memory).status();
+  arena = std::move(*memory);
+  addresses.resize(plan.tables.size());
+  for (size_t i = 0; i < addresses.size(); ++i)
+    addresses[i] = inArena(session.memory().tables[i].block);
+  for (const Port &port : plan.inputs) {
+    Result<DeviceMemory> input = device.allocate(session.bytesOf(port.table));
+    if (!input)
+      return std::move(input).status();
+    addresses[port.table] = input->data();
+    inputs.push_back(std::move(*input));
+  }
+  return Status::ok();
+}
+
+Status DeviceExecutor::State::uploadForms() {
+  const std::vector<Form> wanted = formsOf(session.plan());
+  const std::string what = "index arrays for " + inTicks(session.plan().name) + " in the memory of the host";
+  if (Status status = requireMemory(what, formBytes(wanted, session.numbers())); !status.isOk())
+    return status;
+  for (const Form &form : formsOfKernels(session.plan())) {
+    Result<const IdArray *> array = resolve(session.graph(), form);
+    if (!array)
+      return std::move(array).status();
+    assert((*array)->numBytes() == arrayBytes(form, session.numbers()));
+    Result<DeviceMemory> memory = device.allocate((*array)->numBytes());
+    if (!memory)
+      return std::move(memory).status();
+    const auto bytes = (*array)->visit([](auto ids) { return std::as_bytes(ids); });
+    if (Status status = device.upload(memory->data(), bytes); !status.isOk())
+      return status;
+    forms.emplace(form, std::move(*memory));
+  }
+  return device.synchronize();
+}
+
+Status DeviceExecutor::State::prepareStep(size_t index, const Pieces &pieces) {
+  const Launch &launch = session.plan().steps[index].launch;
+  const MemoryPlan::Launch &needs = session.memory().launches[index];
+  Runnable &runnable = steps[index];
+  auto addCall = [&](const std::string &symbol, const LaunchShape &shape) -> Status {
+    Result<Kernel *> kernel = program->kernel(symbol);
+    if (!kernel)
+      return std::move(kernel).status();
+    runnable.calls.push_back({*kernel, shape});
+    return device.allowShared(**kernel, shape.sharedBytes);
+  };
+  const LaunchShape shape = shapeOf(launch, session.numbers(), pieces, device.info());
+  if (Status status = addCall(launch.kernel, shape); !status.isOk())
+    return status;
+  const bool isChunked = launch.device->schedule == Schedule::Chunks;
+  if (isChunked) {
+    // A lane looks at a unit.
+    const LaunchShape finish = {numBlocks(session.numbers().rows[launch.domain], shape.threads, device.info()),
+                                shape.threads, shape.sharedBytes};
+    if (Status status = addCall(launch.kernel + "_cut", finish); !status.isOk())
+      return status;
+  }
+  for (const TotalSpec &total : launch.totals) {
+    const LaunchShape join = shapeOfJoin(total, session.numbers(), device.info());
+    if (Status status = addCall(total.join, join); !status.isOk())
+      return status;
+  }
+
+  for (const std::vector<int> *tables : {&launch.inputs, &launch.outputs})
+    for (int table : *tables)
+      runnable.arguments.add(addresses[table]);
+  for (const Block &buffer : needs.buffers)
+    runnable.arguments.add(inArena(buffer));
+  for (const Form &form : launch.forms)
+    runnable.arguments.add(forms.at(form).data());
+  for (const Block &total : needs.totals)
+    runnable.arguments.add(inArena(total));
+  if (isChunked)
+    runnable.arguments.add(inArena(needs.carry));
+  std::copy(session.numbers().rows.begin(), session.numbers().rows.end(), runnable.sizes.rows);
+  runnable.sizes.grain = pieces.grain;
+  runnable.sizes.pieces = pieces.count;
+  runnable.arguments.add(runnable.sizes);
+  return Status::ok();
+}
+
+DeviceExecutor::DeviceExecutor(std::unique_ptr<State> state) : state(std::move(state)) {}
+DeviceExecutor::DeviceExecutor(DeviceExecutor &&) noexcept = default;
+DeviceExecutor &DeviceExecutor::operator=(DeviceExecutor &&) noexcept = default;
+DeviceExecutor::~DeviceExecutor() = default;
+
+Result<DeviceExecutor> DeviceExecutor::create(std::shared_ptr<const Plan> plan, std::shared_ptr<DeviceProgram> program,
+                                              Device &device, const Graph &graph, const DeviceExecOptions &options) {
+  Result<Fitting> fitting = Fitting::make(*plan, graph, device.info());
+  if (!fitting)
+    return std::move(fitting).status();
+  Result<int64_t> available = device.freeBytes();
+  if (!available)
+    return std::move(available).status();
+  if (Status status = checkMemory(*plan, fitting->numbers, fitting->memory, options.memoryLimit, *available,
+                                  "are free on " + device.info().name);
+      !status.isOk())
+    return status;
+  Result<Session> session = Session::create(std::move(plan), graph, fitting->numbers, std::move(fitting->memory));
+  if (!session)
+    return std::move(session).status();
+  auto state = std::make_unique<State>(std::move(*session), std::move(program), device, options);
+  if (Status status = state->prepare(fitting->pieces); !status.isOk())
+    return status;
+  return DeviceExecutor(std::move(state));
+}
+
+// --- inputs and outputs ---------------------------------------------------------------------------------------------
+
+Status DeviceExecutor::setInput(std::string_view name, const Tensor &tensor) {
+  Session &session = state->session;
+  Result<size_t> found = session.findInput(name, tensor);
+  if (!found)
+    return std::move(found).status();
+  const int table = session.plan().inputs[*found].table;
+  const TableSpec &spec = session.table(table);
+  const auto bytes = static_cast<size_t>(session.bytesOf(table));
+  BigVector<std::byte> converted;
+  std::span<const std::byte> source(tensor.bytes, bytes);
+  if (!session.isStoredAsIs(tensor, table)) {
+    const std::string what = "a copy of input " + inTicks(name);
+    if (Status status = requireMemory(what, static_cast<int64_t>(bytes)); !status.isOk())
+      return status;
+    converted = BigVector<std::byte>(bytes);
+    copyIn(tensor, session.outside(table), session.rowsOf(table), spec.rowSize(), spec.storage, converted.data());
+    source = converted;
+  }
+  Status status = state->device.upload(state->inputs[*found].data(), source);
+  if (status.isOk())
+    status = state->device.synchronize();
+  if (!status.isOk())
+    return status;
+  session.noteInput(*found);
+  return Status::ok();
+}
+
+Result<Tensor> DeviceExecutor::output(std::string_view name) const {
+  const Session &session = state->session;
+  Result<int> table = session.findOutput(name);
+  if (!table)
+    return std::move(table).status();
+  const TableSpec &spec = session.table(*table);
+  Tensor tensor = session.describeOutput(*table);
+  const bool isConverted = session.outside(*table) || dtypeOf(spec.storage) != tensor.dtype;
+  const auto bytes = static_cast<int64_t>(tensor.numBytes()), stored = session.bytesOf(*table);
+  if (Status status = requireMemory("output " + inTicks(name), bytes + (isConverted ? stored : 0)); !status.isOk())
+    return status;
+  auto memory = std::make_shared<BigVector<std::byte>>(static_cast<size_t>(bytes));
+  BigVector<std::byte> raw(static_cast<size_t>(isConverted ? stored : 0));
+  Status status = state->device.download(isConverted ? raw : *memory, state->addresses[*table]);
+  if (status.isOk())
+    status = state->device.synchronize();
+  if (!status.isOk())
+    return status;
+  if (isConverted)
+    copyOut(raw.data(), spec.storage, session.outside(*table), session.rowsOf(*table), spec.rowSize(), tensor.dtype,
+            memory->data());
+  tensor.bytes = memory->data();
+  tensor.owner = std::move(memory);
+  return tensor;
+}
+
+int64_t DeviceExecutor::peakBytes() const {
+  return state->session.memory().peakBytes();
+}
+
+const MemoryPlan &DeviceExecutor::memory() const {
+  return state->session.memory();
+}
+
+// --- running --------------------------------------------------------------------------------------------------------
+
+void DeviceExecutor::setTraining(uint64_t seed, uint64_t step) {
+  state->session.randomness = {true, seed, step};
+}
+
+void DeviceExecutor::setInference() {
+  state->session.randomness = {};
+}
+
+Status DeviceExecutor::State::poison(std::span<const Block> blocks) {
+  for (const Block &block : blocks)
+    if (Status status = device.fill(inArena(block), kNaN, block.bytes); !status.isOk())
+      return status;
+  return Status::ok();
+}
+
+Status DeviceExecutor::State::launch(size_t step) {
+  Runnable &runnable = steps[step];
+  const Randomness &randomness = session.randomness;
+  cuda::Sizes &sizes = runnable.sizes;
+  if (Randomness{sizes.isTraining, sizes.seed, sizes.step} != randomness) {
+    sizes.isTraining = randomness.isTraining;
+    sizes.seed = randomness.seed;
+    sizes.step = randomness.step;
+    runnable.arguments.set(runnable.arguments.count() - 1, sizes);
+  }
+  for (const Call &call : runnable.calls)
+    if (Status status = device.launch(*call.kernel, call.shape, runnable.arguments); !status.isOk())
+      return status;
+  return Status::ok();
+}
+
+/// Starts the launches of a phase, one by one.
+Status DeviceExecutor::State::launchPhase(Phase phase) {
+  auto addMark = [&]() -> Status {
+    if (!options.isProfiled)
+      return Status::ok();
+    Result<std::unique_ptr<Mark>> mark = device.mark();
+    if (!mark)
+      return std::move(mark).status();
+    marks.push_back(std::move(*mark));
+    return Status::ok();
+  };
+  const Session::Steps range = session.stepsOf(phase);
+  for (size_t i = range.begin; i < range.end; ++i) {
+    if (interruptSignal())
+      return Status::failed("interrupted");
+    if (Status status = addMark(); !status.isOk())
+      return status;
+    if (Status status = launch(i); !status.isOk())
+      return status;
+    if (Status status = addMark(); !status.isOk())
+      return status;
+    if (options.isProfiled)
+      times.push_back({session.plan().steps[i].launch.label});
+    if (options.poison)
+      if (Status status = poison(session.unneededAfter(i)); !status.isOk())
+        return status;
+  }
+  return Status::ok();
+}
+
+Status DeviceExecutor::State::runPhase(Phase phase) {
+  if (!options.isRecorded || options.isProfiled)
+    return launchPhase(phase);
+  if (interruptSignal())
+    return Status::failed("interrupted");
+  // Recording takes longer than launching: it pays for phases that are repeated as they are.
+  Recorded &mine = recorded[static_cast<size_t>(phase)];
+  if (mine.seen != session.randomness) {
+    mine = {session.randomness, nullptr};
+    return launchPhase(phase);
+  }
+  if (!mine.recording) {
+    Result<std::unique_ptr<Recording>> recording = device.record([&] { return launchPhase(phase); });
+    if (!recording)
+      return std::move(recording).status();
+    mine.recording = std::move(*recording);
+  }
+  return device.replay(*mine.recording);
+}
+
+Status DeviceExecutor::run(Phase first, Phase last) {
+  State &s = *state;
+  if (Status status = s.session.checkRun(first, last); !status.isOk())
+    return status;
+  s.times.clear();
+  s.marks.clear();
+  if (s.options.poison)
+    if (Status status = s.poison(s.session.unneededBefore(first, last)); !status.isOk())
+      return status;
+  for (Phase phase : kPhases) {
+    if (!s.session.isRunning(phase, first, last))
+      continue;
+    s.session.beginPhase(phase);
+    if (Status status = s.runPhase(phase); !status.isOk())
+      return status;
+    s.session.endPhase(phase);
+  }
+  if (Status status = s.device.synchronize(); !status.isOk()) {
+    // It is not known which launch failed.
+    s.session.beginPhase(Phase::Graph);
+    return status;
+  }
+  for (size_t i = 0; i < s.times.size(); ++i) {
+    Result<double> ms = s.device.elapsedMs(*s.marks[2 * i], *s.marks[2 * i + 1]);
+    if (!ms)
+      return std::move(ms).status();
+    s.times[i].ms = *ms;
+  }
+  return Status::ok();
+}
+
+std::span<const DeviceExecutor::LaunchTime> DeviceExecutor::profile() const {
+  return state->times;
+}
+
+}  // namespace hector::exec

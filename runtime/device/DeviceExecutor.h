@@ -1,0 +1,93 @@
+/// Runs a compiled plan on a graph, on a device.
+///
+/// It is used like `Executor`, and shares with it how memory is laid out, when phases run, and what is refused. Inputs
+/// and index arrays are copied to the device. Everything is allocated when an executor is made; runs only launch.
+///
+///   Result<std::unique_ptr<DeviceProgram>> program = device.load({{"rgat.cu", plan->source}, headers, "rgat"});
+///   Result<DeviceExecutor> executor = DeviceExecutor::create(plan, std::move(*program), device, graph);
+///   executor->setInput("x", features);
+///   executor->run(Phase::Graph, Phase::Forward);
+///   Result<Tensor> out = executor->output("out");
+///
+/// Results are the same bits in every run on devices with the same number of multiprocessors: how launches are divided
+/// depends on the plan, the graph and that number alone.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/device/Device.h"
+#include "runtime/exec/Memory.h"
+#include "runtime/exec/Plan.h"
+#include "runtime/graph/Graph.h"
+#include "runtime/storage/Tensor.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace hector::exec {
+
+struct DeviceExecOptions {
+  int64_t memoryLimit = 0;  // bytes of the device that the plan may take; 0: what is free
+  /// Fills memory with NaN before each run and again when nobody needs it any more, so that whatever reads a number
+  /// that was not written shows in the results.
+  bool poison = false;
+  /// Records the launches of a phase when it runs for the second time and replays them from then on, which starts small
+  /// launches faster. A recording holds the seed and the step, so that launches of training, whose step changes from
+  /// run to run, are started one by one. A model without dropout need not be told that it is trained.
+  bool isRecorded = false;
+  /// Measures each launch. Nothing is recorded then.
+  bool isProfiled = false;
+};
+
+/// The device memory that an executor would take, without making one: for choosing between plans. Fails as
+/// `DeviceExecutor::create` does, but for memory.
+Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, const DeviceInfo &device);
+
+/// Used by one thread at a time, the one that uses the device. Owns its memory, shares plan, program and graph, and
+/// borrows the device.
+class DeviceExecutor {
+public:
+  /// Fails if the plan and the graph do not fit, if a kernel is missing, or if memory does not suffice.
+  static Result<DeviceExecutor> create(std::shared_ptr<const Plan> plan, std::shared_ptr<DeviceProgram> program,
+                                       Device &device, const Graph &graph, const DeviceExecOptions &options = {});
+  DeviceExecutor(DeviceExecutor &&) noexcept;
+  DeviceExecutor &operator=(DeviceExecutor &&) noexcept;
+  ~DeviceExecutor();
+
+  /// Copies the rows of an input to the device, as `Executor::setInput` takes them. The tensor is not needed
+  /// afterwards.
+  Status setInput(std::string_view name, const Tensor &tensor);
+
+  /// From now on dropout drops, by this seed and step.
+  void setTraining(uint64_t seed, uint64_t step);
+  /// From now on dropout does nothing. That is how an executor starts.
+  void setInference();
+
+  /// Runs the phases from `first` to `last`, as `Executor::run` does, and waits for them.
+  Status run(Phase first, Phase last);
+  Status runAll() { return run(Phase::Graph, Phase::Backward); }
+
+  /// An output in the order that inputs have, as F64 if it is stored as such, else as F32. A copy.
+  Result<Tensor> output(std::string_view name) const;
+
+  /// A launch of the last run, with its joins.
+  struct LaunchTime {
+    std::string label;
+    double ms = 0;
+  };
+  /// In the order in which they ran; empty without `isProfiled`. Valid until the next run.
+  std::span<const LaunchTime> profile() const;
+
+  /// All that was taken from the device's memory.
+  int64_t peakBytes() const;
+  const MemoryPlan &memory() const;
+
+private:
+  struct State;
+  explicit DeviceExecutor(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
+}  // namespace hector::exec

@@ -1,0 +1,584 @@
+#include "runtime/device/DeviceExecutor.h"
+
+#include "kernels/cuda/sizes.hpp"
+#include "runtime/base/Interrupt.h"
+#include "runtime/device/CudaDevice.h"
+#include "runtime/device/EmulatedDevice.h"
+#include "runtime/device/FakeDevice.h"
+#include "runtime/exec/TestPlans.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstring>
+
+using namespace hector;
+using namespace hector::exec;
+
+namespace {
+
+// --- the example of TestPlans.h in CUDA ------------------------------------------------------------------------------
+
+constexpr const char *kText = R"cuda(
+#include "kernels/cuda/pieces.cuh"
+using namespace hector::cuda;
+
+__device__ int64_t endOf(int64_t piece, int64_t rows, const Sizes &sizes) {
+  return (piece + 1) * sizes.grain < rows ? (piece + 1) * sizes.grain : rows;
+}
+
+extern "C" __global__ void in_degree(float *degree, const Id *starts, Sizes sizes) {
+  for (int64_t n = threadInGrid(); n < sizes.rows[Node]; n += threadsInGrid())
+    degree[n] = float(starts[n + 1] - starts[n]);
+}
+HECTOR_CUDA_KERNEL(in_degree)
+
+extern "C" __global__ void twice(const float *scale, float *out, Sizes) {
+  if (threadInGrid() == 0)
+    out[0] = 2 * scale[0];
+}
+HECTOR_CUDA_KERNEL(twice)
+
+// Two lanes take a row.
+extern "C" __global__ void scale_rows(const float *x, const float *factor, float *out, Sizes sizes) {
+  for (int64_t i = threadInGrid(); i < 2 * sizes.rows[Node]; i += threadsInGrid())
+    out[i] = factor[0] * x[i];
+}
+HECTOR_CUDA_KERNEL(scale_rows)
+
+// Goes through a buffer with one row per edge.
+extern "C" __global__ void gather(const float *h, const float *w, const float *degree, float *out, float *products,
+                                  const Id *starts, const Id *sources, Sizes sizes) {
+  for (int64_t i = threadInGrid(); i < 2 * sizes.rows[Node]; i += threadsInGrid()) {
+    const int64_t n = i / 2, k = i % 2;
+    for (int64_t e = starts[n]; e < starts[n + 1]; ++e)
+      products[2 * e + k] = w[e] * h[2 * sources[e] + k];
+    float sum = degree[n];
+    for (int64_t e = starts[n]; e < starts[n + 1]; ++e)
+      sum += products[2 * e + k];
+    out[i] = sum;
+  }
+}
+HECTOR_CUDA_KERNEL(gather)
+
+// Rows of totals have 16 numbers, of which the first is used.
+extern "C" __global__ void sum_by_type(const float *w, float *, const Id *starts, float *totals, Sizes sizes) {
+  if (lane() != 0)
+    return;
+  for (int64_t piece = warpInGrid(); piece < sizes.pieces; piece += warpsInGrid())
+    for (int64_t e = piece * sizes.grain, type = 0; e < endOf(piece, sizes.rows[Edge], sizes); ++type) {
+      if (starts[type + 1] <= e)
+        continue;
+      float sum = 0;
+      for (; e < starts[type + 1] && e < endOf(piece, sizes.rows[Edge], sizes); ++e)
+        sum += w[e];
+      totals[16 * (piece + type)] = sum;
+    }
+}
+HECTOR_CUDA_KERNEL(sum_by_type)
+extern "C" __global__ void join_by_type(const float *, float *out, const Id *starts, const float *totals, Sizes sizes) {
+  for (int64_t type = threadInGrid(); type < sizes.rows[EdgeType]; type += threadsInGrid()) {
+    out[type] = 0;
+    if (starts[type] < starts[type + 1])
+      for (int64_t piece = starts[type] / sizes.grain; piece <= (starts[type + 1] - 1) / sizes.grain; ++piece)
+        out[type] += totals[16 * (piece + type)];
+  }
+}
+HECTOR_CUDA_KERNEL(join_by_type)
+
+extern "C" __global__ void sum_unsorted(const float *gx, float *, const Id *types, const Id *nodes, float *totals,
+                                        Sizes sizes) {
+  if (lane() != 0)
+    return;
+  for (int64_t piece = warpInGrid(); piece < sizes.pieces; piece += warpsInGrid()) {
+    float *mine = totals + 16 * piece * sizes.rows[EdgeType];
+    for (int64_t type = 0; type < sizes.rows[EdgeType]; ++type)
+      mine[16 * type] = 0;
+    for (int64_t e = piece * sizes.grain; e < endOf(piece, sizes.rows[Edge], sizes); ++e)
+      mine[16 * types[e]] += gx[2 * nodes[e]];
+  }
+}
+HECTOR_CUDA_KERNEL(sum_unsorted)
+extern "C" __global__ void join_unsorted(const float *, float *out, const Id *, const Id *, const float *totals,
+                                         Sizes sizes) {
+  for (int64_t type = threadInGrid(); type < sizes.rows[EdgeType]; type += threadsInGrid()) {
+    out[type] = 0;
+    for (int64_t piece = 0; piece < sizes.pieces; ++piece)
+      out[type] += totals[16 * (piece * sizes.rows[EdgeType] + type)];
+  }
+}
+HECTOR_CUDA_KERNEL(join_unsorted)
+
+// What dropout would see.
+extern "C" __global__ void see_training(const float *, float *y, Sizes sizes) {
+  y[0] = sizes.isTraining ? float(100 * sizes.seed + sizes.step) : -1;
+}
+HECTOR_CUDA_KERNEL(see_training)
+
+// Leaves the last row out.
+extern "C" __global__ void holes(const float *x, float *y, Sizes sizes) {
+  for (int64_t n = threadInGrid(); n + 1 < sizes.rows[Node]; n += threadsInGrid())
+    y[n] = x[n];
+}
+HECTOR_CUDA_KERNEL(holes)
+extern "C" __global__ void copy(const float *x, float *y, Sizes sizes) {
+  for (int64_t n = threadInGrid(); n < sizes.rows[Node]; n += threadsInGrid())
+    y[n] = x[n];
+}
+HECTOR_CUDA_KERNEL(copy)
+)cuda";
+
+DeviceLaunch onUnits(int lanes) {
+  return {.schedule = Schedule::Units, .lanes = lanes, .threads = 64};
+}
+
+Plan devicePlan(bool isWide = false) {
+  Plan plan = example::plan(isWide);
+  for (Step &step : plan.steps) {
+    Launch &launch = step.launch;
+    launch.balance = {};
+    launch.scratch = {};
+    launch.device = launch.totals.empty() ? onUnits(launch.kernel == "in_degree" ? 1 : 2)
+                                          : DeviceLaunch{.schedule = Schedule::Pieces, .lanes = 32, .threads = 64};
+    if (launch.kernel == "gather")
+      launch.device->buffers = {{"products", Domain::Edge, {2}}};
+  }
+  return plan;
+}
+
+/// A plan of one step over nodes that reads `x` and writes `y`, both of nodes.
+Plan oneStep(const std::string &kernel) {
+  Plan plan;
+  plan.name = "one";
+  plan.tables = {{"x", Domain::Node, {}}, {"y", Domain::Node, {}}};
+  plan.inputs = {{"x", 0}};
+  plan.outputs = {{"y", 1}};
+  plan.steps = {{Phase::Forward,
+                 {.kernel = kernel,
+                  .label = kernel,
+                  .domain = Domain::Node,
+                  .inputs = {0},
+                  .outputs = {1},
+                  .device = onUnits(1)}}};
+  return plan;
+}
+
+TestGraph nodes(int64_t count) {
+  return {"", {}, {}, {}, {0, count}, 0};
+}
+
+const TestGraph kSmall = randomGraph("", 1, 30, 200, 5);
+
+void set(DeviceExecutor &executor, const char *name, Ids shape, const std::vector<double> &values) {
+  Status status = executor.setInput(name, Tensor::fromDoubles(std::move(shape), values, DType::F32));
+  EXPECT_TRUE(status.isOk()) << status.message();
+}
+
+void expectRuns(DeviceExecutor &executor, Phase first = Phase::Graph, Phase last = Phase::Backward) {
+  Status status = executor.run(first, last);
+  EXPECT_TRUE(status.isOk()) << status.message();
+}
+
+std::vector<double> valuesOf(const DeviceExecutor &executor, const char *name) {
+  Result<Tensor> tensor = executor.output(name);
+  EXPECT_TRUE(tensor) << tensor.status().message();
+  return tensor ? tensor->toDoubles() : std::vector<double>();
+}
+
+void expectNear(const std::vector<double> &actual, const std::vector<double> &expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i)
+    EXPECT_NEAR(actual[i], expected[i], 1e-4 * (1 + std::abs(expected[i]))) << i;
+}
+
+DeviceExecutor make(Device &device, std::shared_ptr<DeviceProgram> program, Plan plan, const Graph &graph,
+                    const DeviceExecOptions &options = {}) {
+  auto executor =
+      DeviceExecutor::create(std::make_shared<Plan>(std::move(plan)), std::move(program), device, graph, options);
+  EXPECT_TRUE(executor) << executor.status().message();
+  return std::move(*executor);
+}
+
+// --- results --------------------------------------------------------------------------------------------------------
+
+/// On a GPU, and on an emulated one.
+class DeviceExecutorTest : public testing::TestWithParam<const char *> {
+protected:
+  void SetUp() override {
+    if (GetParam() == std::string("Emulated")) {
+      device = createEmulatedDevice();
+      return;
+    }
+    auto gpu = createCudaDevice();
+    if (!gpu)
+      GTEST_SKIP() << gpu.status().message();
+    device = std::move(gpu).take();
+  }
+  std::shared_ptr<DeviceProgram> load(bool isWide = false) {
+    const std::string text = std::string("using Id = ") + (isWide ? "long;\n" : "int;\n") + kText;
+    auto program = device->load({{"example.cu", text}, cudaHeaders(), "the example"});
+    EXPECT_TRUE(program) << program.status().message();
+    return std::move(program).take();
+  }
+  DeviceExecutor make(const TestGraph &graph, const DeviceExecOptions &options = {}) {
+    return ::make(*device, load(), devicePlan(), graph.make(), options);
+  }
+
+  std::unique_ptr<Device> device;
+};
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceExecutorTest, testing::Values("Emulated", "Gpu"),
+                         [](const auto &info) { return std::string(info.param); });
+
+TEST_P(DeviceExecutorTest, MatchesPlainLoops) {
+  for (bool isWide : {false, true}) {
+    std::shared_ptr<DeviceProgram> program = load(isWide);
+    for (bool poison : {false, true})
+      for (const TestGraph &graph : unkindGraphs()) {
+        SCOPED_TRACE(graph.name + (isWide ? ", wide" : "") + (poison ? ", poisoned" : ""));
+        example::Values values(graph);
+        DeviceExecutor executor = ::make(*device, program, devicePlan(isWide),
+                                         graph.make(isWide ? IdWidth::Wide : IdWidth::Fitting), {.poison = poison});
+        values.setAll(executor, graph);
+        // All at once, then phase by phase.
+        for (bool isSplit : {false, true}) {
+          expectRuns(executor, Phase::Graph, isSplit ? Phase::Forward : Phase::Backward);
+          if (isSplit)
+            expectRuns(executor, Phase::Backward, Phase::Backward);
+          expectNear(valuesOf(executor, "out"), values.out(graph));
+          expectNear(valuesOf(executor, "by_type"), values.byType(graph));
+          expectNear(valuesOf(executor, "gtype"), values.gtype(graph));
+          EXPECT_EQ(valuesOf(executor, "w"), values.w);
+        }
+      }
+  }
+}
+
+TEST_P(DeviceExecutorTest, RunsRepeatBitForBit) {
+  const TestGraph graph = randomGraph("", 9, 300, 4000, 40);
+  example::Values values(graph);
+  std::vector<std::vector<double>> first;
+  for (bool isRecorded : {false, true}) {
+    DeviceExecutor executor = make(graph, {.isRecorded = isRecorded});
+    values.setAll(executor, graph);
+    for (int run = 0; run < 4; ++run) {
+      expectRuns(executor);
+      std::vector<std::vector<double>> all;
+      for (const char *name : {"out", "by_type", "gx", "gtype"})
+        all.push_back(valuesOf(executor, name));
+      if (first.empty())
+        first = all;
+      EXPECT_EQ(all, first);
+    }
+  }
+}
+
+TEST_P(DeviceExecutorTest, DropoutHasItsSeedAndStep) {
+  for (bool isRecorded : {false, true}) {
+    DeviceExecutor executor =
+        ::make(*device, load(), oneStep("see_training"), nodes(1).make(), {.isRecorded = isRecorded});
+    set(executor, "x", {1}, {4});
+    for (int run = 0; run < 3; ++run) {
+      expectRuns(executor);
+      EXPECT_EQ(valuesOf(executor, "y")[0], -1);
+    }
+    executor.setTraining(7, 3);
+    for (int run = 0; run < 3; ++run) {
+      expectRuns(executor);
+      EXPECT_EQ(valuesOf(executor, "y")[0], 703);
+    }
+    executor.setTraining(7, 4);
+    expectRuns(executor);
+    EXPECT_EQ(valuesOf(executor, "y")[0], 704);
+    executor.setInference();
+    expectRuns(executor);
+    EXPECT_EQ(valuesOf(executor, "y")[0], -1);
+  }
+}
+
+TEST_P(DeviceExecutorTest, PoisonShowsRowsThatWereNotWritten) {
+  Plan plan = oneStep("holes");
+  plan.tables.push_back({"z", Domain::Node, {}});
+  plan.outputs[0].table = 2;
+  Step step = plan.steps[0];
+  step.launch.kernel = "copy";
+  step.launch.inputs = {1};
+  step.launch.outputs = {2};
+  plan.steps.push_back(step);
+  for (bool isRecorded : {false, true}) {
+    DeviceExecutor executor =
+        ::make(*device, load(), plan, nodes(3).make(), {.poison = true, .isRecorded = isRecorded});
+    set(executor, "x", {3}, {1, 2, 3});
+    for (int run = 0; run < 3; ++run) {
+      expectRuns(executor);
+      const std::vector<double> y = valuesOf(executor, "y");
+      EXPECT_EQ(y[0], 1);
+      EXPECT_EQ(y[1], 2);
+      EXPECT_TRUE(std::isnan(y[2]));
+    }
+  }
+}
+
+TEST_P(DeviceExecutorTest, ProfilesNameTheLaunchesOfTheLastRun) {
+  DeviceExecutor executor = make(kSmall, {.isRecorded = true, .isProfiled = true});
+  example::Values(kSmall).setAll(executor, kSmall);
+  EXPECT_TRUE(executor.profile().empty());
+  auto labels = [&] {
+    std::string text;
+    for (const DeviceExecutor::LaunchTime &time : executor.profile()) {
+      EXPECT_GT(time.ms, 0);
+      text += time.label + " ";
+    }
+    return text;
+  };
+  expectRuns(executor);
+  EXPECT_EQ(labels(), "in_degree twice scale_rows gather sum_by_type scale_rows sum_unsorted ");
+  expectRuns(executor, Phase::Forward, Phase::Forward);
+  EXPECT_EQ(labels(), "scale_rows gather sum_by_type ");
+}
+
+TEST_P(DeviceExecutorTest, MissingKernelsAreNamed) {
+  auto executor = DeviceExecutor::create(std::make_shared<Plan>(oneStep("absent")), load(), *device, nodes(1).make());
+  ASSERT_FALSE(executor);
+  EXPECT_NE(executor.status().message().find("has no kernel `absent`"), std::string::npos)
+      << executor.status().message();
+}
+
+// --- what is asked of a device
+// ----------------------------------------------------------------------------------------
+
+/// On a device that only notes what it is asked for.
+class DeviceCallsTest : public testing::Test {
+protected:
+  DeviceExecutor make(Plan plan, const TestGraph &graph, const DeviceExecOptions &options = {}) {
+    return ::make(device, device.program(), std::move(plan), graph.make(), options);
+  }
+  std::string failureOf(Plan plan, const TestGraph &graph, const DeviceExecOptions &options = {}) {
+    auto executor = DeviceExecutor::create(std::make_shared<Plan>(std::move(plan)), device.program(), device,
+                                           graph.make(), options);
+    return executor ? "" : executor.status().message();
+  }
+  /// The example with its inputs.
+  DeviceExecutor example(const TestGraph &graph, const DeviceExecOptions &options = {}) {
+    DeviceExecutor executor = make(devicePlan(), graph, options);
+    example::Values(graph).setAll(executor, graph);
+    return executor;
+  }
+  std::vector<std::string> run(DeviceExecutor &executor, Phase first = Phase::Graph, Phase last = Phase::Backward) {
+    device.log.clear();
+    expectRuns(executor, first, last);
+    return device.log;
+  }
+
+  FakeDevice device{2};
+};
+using Log = std::vector<std::string>;
+
+TEST_F(DeviceCallsTest, GridsFollowUnitsPiecesAndNumbers) {
+  DeviceExecutor executor = example(kSmall);
+  // 32 groups in a block, 64 for the degrees; 200 edges in 4 pieces, 2 to a block; 5 · 16 numbers in a total.
+  EXPECT_EQ(run(executor),
+            (Log{"in_degree 1x64", "twice 1x64", "scale_rows 1x64", "gather 1x64", "sum_by_type 2x64",
+                 "join_by_type 1x256", "scale_rows 1x64", "sum_unsorted 2x64", "join_unsorted 1x256", "wait"}));
+}
+
+TEST_F(DeviceCallsTest, LargeGridsStopWhereTheDeviceIsBusy) {
+  DeviceExecutor executor = example(randomGraph("", 1, 100'000, 1000, 5));
+  const Log log = run(executor);
+  EXPECT_EQ(log[0], "in_degree 64x64");
+  EXPECT_EQ(log[3], "gather 64x64");
+}
+
+TEST_F(DeviceCallsTest, JoinsRunWithoutRows) {
+  DeviceExecutor executor = example({"", {}, {}, {}, {0, 2, 5}, 3});
+  EXPECT_EQ(run(executor, Phase::Graph, Phase::Forward),
+            (Log{"in_degree 1x64", "twice 1x64", "scale_rows 1x64", "gather 1x64", "join_by_type 1x256", "wait"}));
+}
+
+TEST_F(DeviceCallsTest, NothingIsLaunchedForNothing) {
+  DeviceExecutor executor = example({"", {}, {}, {}, {0}, 0});
+  EXPECT_EQ(run(executor), (Log{"twice 1x64", "wait"}));
+}
+
+TEST_F(DeviceCallsTest, ArgumentsAreTablesBuffersFormsTotalsAndSizes) {
+  Plan plan = devicePlan();
+  plan.steps[4].launch.device->buffers = {{"a", Domain::Node, {}}, {"b", Domain::Edge, {}}};
+  DeviceExecutor executor = make(plan, kSmall);
+  example::Values(kSmall).setAll(executor, kSmall);
+  executor.setTraining(11, 12);
+  run(executor);
+  for (const char *kernel : {"sum_by_type", "join_by_type"}) {
+    const Arguments &arguments = device.arguments.at(kernel);
+    // w by type, sums by type, two buffers, where types start, the total, sizes.
+    ASSERT_EQ(arguments.count(), 7u);
+    const std::vector<void *> values = arguments.pointers();
+    std::vector<const std::byte *> at;
+    for (size_t i = 0; i < 6; ++i)
+      at.push_back(*static_cast<const std::byte **>(values[i]));
+    const MemoryPlan &memory = executor.memory();
+    const MemoryPlan::Launch &launch = memory.launches[4];
+    const std::byte *arena = at[1] - memory.tables[example::ByType].block.offset;
+    EXPECT_EQ(at[2], arena + launch.buffers[0].offset);
+    EXPECT_EQ(at[3], arena + launch.buffers[1].offset);
+    EXPECT_EQ(at[5], arena + launch.totals[0].offset);
+    const Graph graph = kSmall.make();
+    EXPECT_EQ(std::memcmp(at[4],
+                          graph.typeStarts(TileRows::Edges).visit([](auto ids) -> const void * { return ids.data(); }),
+                          6 * 4),
+              0);
+
+    cuda::Sizes sizes;
+    ASSERT_EQ(arguments.bytesOf(6), sizeof(sizes));
+    std::memcpy(&sizes, values[6], sizeof(sizes));
+    EXPECT_EQ(sizes.rows[Domain::One], 1);
+    EXPECT_EQ(sizes.rows[Domain::EdgeType], 5);
+    EXPECT_EQ(sizes.rows[Domain::Node], 30);
+    EXPECT_EQ(sizes.rows[Domain::Edge], 200);
+    EXPECT_EQ(sizes.grain, 64);
+    EXPECT_EQ(sizes.pieces, 4);
+    EXPECT_EQ(sizes.seed, 11u);
+    EXPECT_EQ(sizes.step, 12u);
+    EXPECT_TRUE(sizes.isTraining);
+  }
+}
+
+TEST_F(DeviceCallsTest, SharedMemoryIsAskedFor) {
+  Plan plan = oneStep("copy");
+  plan.steps[0].launch.device->sharedBytes = 100 << 10;
+  device.log.clear();
+  make(plan, nodes(1));
+  EXPECT_EQ(device.log, (Log{"wait", "allow 102400"}));
+  plan.steps[0].launch.device->sharedBytes = 300 << 10;
+  EXPECT_EQ(failureOf(plan, nodes(1)), "kernel `copy` needs 307200 bytes of shared memory per block; Fake has 204800");
+}
+
+TEST_F(DeviceCallsTest, PhasesRunWhenTheyAreDue) {
+  DeviceExecutor executor = example(kSmall);
+  run(executor);
+  EXPECT_EQ(run(executor, Phase::Graph, Phase::Forward).front(), "scale_rows 1x64");
+  set(executor, "scale", {1}, {3});
+  EXPECT_EQ(run(executor, Phase::Forward, Phase::Forward).front(), "twice 1x64");
+}
+
+TEST_F(DeviceCallsTest, PhasesThatRepeatAreReplayed) {
+  DeviceExecutor executor = example(kSmall, {.isRecorded = true});
+  auto backward = [&] {
+    run(executor, Phase::Graph, Phase::Forward);
+    return run(executor, Phase::Backward, Phase::Backward);
+  };
+  const Log launches = {"scale_rows 1x64", "sum_unsorted 2x64", "join_unsorted 1x256", "wait"};
+  EXPECT_EQ(backward(), launches);
+  EXPECT_EQ(backward(),
+            (Log{"record", "scale_rows 1x64", "sum_unsorted 2x64", "join_unsorted 1x256", "end", "replay", "wait"}));
+  EXPECT_EQ(backward(), (Log{"replay", "wait"}));
+  // Each step of training has other arguments.
+  for (uint64_t step = 0; step < 2; ++step) {
+    executor.setTraining(1, step);
+    EXPECT_EQ(backward(), launches);
+  }
+}
+
+TEST_F(DeviceCallsTest, InputsAreConvertedAndOutputsComeBack) {
+  const std::vector<double> values = {0, 1, -2.5, 1000};
+  for (Storage storage : {Storage::F64, Storage::F32, Storage::BF16, Storage::F16, Storage::Bool, Storage::Index}) {
+    Plan plan;
+    plan.name = "through";
+    plan.tables = {{"x", Domain::Node, {2}, storage}};
+    plan.inputs = {{"x", 0}};
+    plan.outputs = {{"y", 0}};
+    DeviceExecutor executor = make(plan, nodes(2));
+    for (DType dtype : {DType::F64, DType::F32, DType::I64}) {
+      if (storage == Storage::Index && dtype != DType::I64)
+        continue;
+      ASSERT_TRUE(executor.setInput("x", Tensor::fromDoubles({2, 2}, values, dtype)).isOk());
+      Result<Tensor> tensor = executor.output("y");
+      ASSERT_TRUE(tensor);
+      EXPECT_EQ(tensor->toDoubles(), storage == Storage::Bool ? (std::vector<double>{0, 1, 1, 1})
+                                     : dtype == DType::I64    ? (std::vector<double>{0, 1, -2, 1000})
+                                                              : values);
+      EXPECT_EQ(tensor->dtype, storage == Storage::F64 ? DType::F64 : DType::F32);
+    }
+  }
+}
+
+// --- what does not fit ----------------------------------------------------------------------------------------------
+
+TEST_F(DeviceCallsTest, PlansForTheCpuAreRefused) {
+  EXPECT_EQ(failureOf(example::plan(), kSmall),
+            "the plan of `example` was compiled for the CPU, but is to run on a GPU; compile it for that");
+}
+
+TEST_F(DeviceCallsTest, WidthOfIdsMustMatch) {
+  EXPECT_EQ(
+      failureOf(devicePlan(true), kSmall),
+      "the plan of `example` was compiled for ids of 64 bits, but those of the graph have 32; compile it for this "
+      "graph");
+}
+
+TEST_F(DeviceCallsTest, MemoryThatDoesNotSufficeIsRefusedWithNumbers) {
+  Result<MemoryPlan> memory = memoryFor(devicePlan(), kSmall.make(), device.info());
+  ASSERT_TRUE(memory);
+  const int64_t peak = memory->peakBytes();
+  device.free = peak;
+  EXPECT_EQ(make(devicePlan(), kSmall, {.memoryLimit = peak}).peakBytes(), peak);
+  const std::string limited = failureOf(devicePlan(), kSmall, {.memoryLimit = peak - 1});
+  EXPECT_TRUE(limited.starts_with("`example` needs ")) << limited;
+  EXPECT_NE(limited.find("; the limit is "), std::string::npos) << limited;
+  device.free = 1000;
+  const std::string failure = failureOf(devicePlan(), kSmall);
+  EXPECT_TRUE(failure.starts_with("`example` needs ")) << failure;
+  EXPECT_TRUE(failure.ends_with("; 1000 bytes are free on Fake")) << failure;
+}
+
+TEST_F(DeviceCallsTest, HugeTablesAreRefusedBeforeTheyAreAllocated) {
+  Plan plan = oneStep("copy");
+  plan.tables[1].shape = {int64_t{1} << 40, 1 << 10};
+  EXPECT_EQ(failureOf(plan, nodes(1)),
+            "`one` needs 4.0 PiB: tables and scratch memory 4.0 PiB (the largest table, `y`, has 1 row and takes 4.0 "
+            "PiB), index arrays 0 bytes, copies of inputs 4 bytes; 1.0 GiB are free on Fake");
+}
+
+TEST_F(DeviceCallsTest, WrongInputsAndMissingOnesAreRefused) {
+  DeviceExecutor executor = make(devicePlan(), kSmall);
+  EXPECT_EQ(executor.setInput("x", Tensor::fromDoubles({29, 2}, numbers(58, 1), DType::F32)).message(),
+            "input `x` has shape [29, 2], but needs [30, 2] for 30 nodes");
+  EXPECT_EQ(executor.runAll().message(), "there is no tensor for input `x`, which the forward phase reads");
+  EXPECT_EQ(executor.output("out").status().message(), "output `out` is not computed yet; run the forward phase first");
+}
+
+TEST_F(DeviceCallsTest, FailedRunsLeaveNoOutputs) {
+  DeviceExecutor executor = example(kSmall);
+  run(executor);
+  device.failing = "gather";
+  EXPECT_EQ(executor.runAll().message(), "no launch");
+  EXPECT_FALSE(executor.output("out"));
+  device.failing = "";
+  run(executor);
+  EXPECT_TRUE(executor.output("out"));
+  device.isFailing = true;
+  EXPECT_EQ(executor.runAll().message(), "a kernel failed");
+  device.isFailing = false;
+  EXPECT_EQ(executor.output("out").status().message(), "output `out` is not computed yet; run the forward phase first");
+}
+
+TEST(DeviceExecutorDeathTest, InterruptsStopBetweenLaunches) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        noteInterrupts();
+        FakeDevice device(2);
+        device.onLaunch = [] { std::raise(SIGINT); };
+        Plan plan = oneStep("first");
+        plan.steps.push_back(plan.steps[0]);
+        plan.steps[1].launch.kernel = "second";
+        DeviceExecutor executor = make(device, device.program(), plan, nodes(1).make());
+        set(executor, "x", {1}, {4});
+        device.log.clear();
+        const std::string message = executor.run(Phase::Graph, Phase::Forward).message();
+        std::fprintf(stderr, "%s after %zu: %s", message.c_str(), device.log.size(),
+                     executor.output("y").status().message().c_str());
+        std::_Exit(interruptExitCode());
+      },
+      testing::ExitedWithCode(130), "interrupted after 1: output `y` is not computed yet; run the forward phase first");
+}
+
+}  // namespace
