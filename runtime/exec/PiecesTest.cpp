@@ -104,7 +104,9 @@ static Pieces cutRows(int64_t rows, int64_t types, const std::vector<TotalSpec> 
   GraphNumbers numbers;
   numbers.rows = {1, 1, types, 0, 0, 0, rows};
   Launch launch = {.domain = Domain::Edge, .totals = totals};
-  launch.device = {.schedule = Schedule::Pieces, .threads = 128};
+  DeviceLaunch &device = launch.device.emplace();
+  device.schedule = Schedule::Pieces;
+  device.threads = 128;
   return cutForWarps(launch, numbers, multiprocessors);
 }
 

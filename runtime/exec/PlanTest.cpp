@@ -82,7 +82,7 @@ TEST(PlanTest, TotalsHaveAJoin) {
 static std::string deviceFaultOf(void (*change)(DeviceLaunch &)) {
   return faultOf([&](Plan &plan) {
     for (Step &step : plan.steps)
-      step.launch.device = {.schedule = step.launch.totals.empty() ? Schedule::Units : Schedule::Pieces};
+      step.launch.device.emplace().schedule = step.launch.totals.empty() ? Schedule::Units : Schedule::Pieces;
     change(*plan.steps.back().launch.device);
   });
 }
