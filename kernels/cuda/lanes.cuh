@@ -65,7 +65,7 @@ public:
   __device__ __forceinline__ static int lane() { return threadInBlock() % kLanes; }
   __device__ __forceinline__ static bool isFirst() { return lane() == 0; }
   __device__ __forceinline__ static int groupInWarp() { return cuda::lane() / kLanes; }
-  static constexpr int groupsInWarp() { return kGroups; }
+  __device__ __forceinline__ static constexpr int groupsInWarp() { return kGroups; }
   __device__ __forceinline__ static int groupInBlock() { return threadInBlock() / kLanes; }
   __device__ __forceinline__ static int64_t groupInGrid() {
     return blockNumber() * (numThreads() / kLanes) + groupInBlock();
@@ -124,12 +124,11 @@ public:
     }
   }
   /// Writes a row to memory where all lanes of the group may read it. Nobody of the group still reads what was there.
-  template <int kSize, class T>
-  __device__ __forceinline__ static T *share(T *to, const Row<T, kSize, kLanes> &row) {
+  template <int kSize, class T, class Stored>
+  __device__ __forceinline__ static void share(Stored *to, const Row<T, kSize, kLanes> &row) {
     sync();
     store<kSize>(to, row);
     sync();
-    return to;
   }
   /// The number at any place of a row that has at most one to a lane. All lanes of the group take part.
   template <class T, int kSize> __device__ __forceinline__ static T at(const Row<T, kSize, kLanes> &row, int place) {

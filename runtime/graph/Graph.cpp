@@ -349,7 +349,7 @@ Result<Graph> Graph::create(std::span<const int64_t> src, std::span<const int64_
   return Graph(std::move(*data));
 }
 
-Result<Graph> Graph::fromTensors(const TensorFile &file, int64_t numRelations, int64_t numNodes) {
+Result<Graph> Graph::fromTensors(const TensorFile &file, int64_t numRelations, int64_t numNodes, IdWidth width) {
   std::array<const Tensor *, kArrays.size()> arrays;
   for (size_t i = 0; i < kArrays.size(); ++i) {
     std::string name(kArrays[i]);
@@ -399,7 +399,7 @@ Result<Graph> Graph::fromTensors(const TensorFile &file, int64_t numRelations, i
                            std::to_string(kMaxRelations) + " are supported");
 
   if (ntypePtr) {
-    auto data = Data::build(sources, destinations, types, IdSource(*ntypePtr), numRelations, IdWidth::Fitting);
+    auto data = Data::build(sources, destinations, types, IdSource(*ntypePtr), numRelations, width);
     if (!data)
       return data.status();
     return Graph(std::move(*data));
@@ -426,7 +426,7 @@ Result<Graph> Graph::fromTensors(const TensorFile &file, int64_t numRelations, i
     return Status::invalid("the graph is to have " + counted(numNodes, "node") + "; at most " +
                            std::to_string(kMaxNodes) + " are supported");
   std::array<int64_t, 2> oneType = {0, numNodes};
-  auto data = Data::build(sources, destinations, types, IdSource(oneType), numRelations, IdWidth::Fitting);
+  auto data = Data::build(sources, destinations, types, IdSource(oneType), numRelations, width);
   if (!data)
     return data.status();
   return Graph(std::move(*data));

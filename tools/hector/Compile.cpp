@@ -9,6 +9,7 @@
 #include "driver/Cuda.h"
 #include "driver/Program.h"
 #include "runtime/base/Memory.h"
+#include "runtime/base/Text.h"
 #include "runtime/storage/File.h"
 
 #include <llvm/Support/raw_ostream.h>
@@ -24,8 +25,8 @@ static Result<MachineDescription> chooseMachine(const CompileOptions &options) {
     return machine;
   auto bytes = parseBytes(options.cache);
   if (!bytes || *bytes == 0)
-    return Status::invalid("--cache takes bytes, such as 32M or 512K, from 1 to 1024G; `" + options.cache +
-                           "` is none of these");
+    return Status::invalid("--cache is " + inTicks(options.cache) + "; expected " + kByteForms +
+                           ", from 1 to 1024G, such as 32M or 512K");
   machine->cacheBytes = *bytes;
   return machine;
 }

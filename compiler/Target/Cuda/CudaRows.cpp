@@ -228,7 +228,7 @@ void CudaWriter::forOwn(int64_t size, llvm::function_ref<std::string(const Point
 
 /// Memory of the group that all of its lanes read.
 std::string CudaWriter::takeShared(const std::string &base, Type element, int64_t size) {
-  std::string name = uniqueInKernel(base), number = numberName(element);
+  std::string name = uniqueInKernel(base), number = cpp::storageName(space, element);
   prologue.push_back(number + " *" + name + " = reinterpret_cast<" + number + " *>(groupMemory + " +
                      std::to_string(groupBytes) + ");");
   groupBytes += cpp::roundUp(size * cpp::numberBytes(element), 16);
@@ -237,7 +237,7 @@ std::string CudaWriter::takeShared(const std::string &base, Type element, int64_
 
 /// Memory of the warp.
 std::string CudaWriter::takeWarp(const std::string &base, Type element, int64_t size) {
-  std::string name = uniqueInKernel(base), number = numberName(element);
+  std::string name = uniqueInKernel(base), number = cpp::storageName(space, element);
   prologue.push_back(number + " *" + name + " = reinterpret_cast<" + number + " *>(warpMemory + " +
                      std::to_string(warpBytes) + ");");
   warpBytes += cpp::roundUp(size * cpp::numberBytes(element), 16);
@@ -524,7 +524,7 @@ void CudaWriter::writeBuffer(kern::BufferOp buffer) {
   } else {
     made.stride = made.size;
     made.name = uniqueInKernel(made.base + "_rows");
-    bufferParameters.push_back({numberName(made.element), made.name});
+    bufferParameters.push_back({cpp::storageName(space, made.element), made.name});
     launch.buffers.push_back({.name = made.name,
                               .domain = static_cast<exec::Domain>(type.getDomain()),
                               .shape = {made.size},
@@ -567,7 +567,8 @@ void CudaWriter::writeGet(kern::GetOp get) {
   if (buffer.first.empty())
     body.line("lanes.sync();");
   if (buffer.size == 1) {
-    body.line("const " + numberName(buffer.element) + " " + name + " = " + from + ";");
+    body.line("const " + numberName(buffer.element) + " " + name + " = " + from +
+              (buffer.element.isInteger(1) ? " != 0;" : ";"));
     rows[get.getResult()] = {.name = name};
     return;
   }
@@ -577,7 +578,7 @@ void CudaWriter::writeGet(kern::GetOp get) {
     rows[get.getResult()] = {.name = name};
     return;
   }
-  body.line("const " + numberName(buffer.element) + " *" + name + " = " + from + ";");
+  body.line("const " + cpp::storageName(space, buffer.element) + " *" + name + " = " + from + ";");
   rows[get.getResult()] = {.name = name, .isPointer = true, .stored = buffer.element};
 }
 
