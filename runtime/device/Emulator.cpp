@@ -600,7 +600,8 @@ void BlockRunner::waitCopies(int groups) {
   Thread &thread = threads[running];
   auto first = thread.copies.begin(), last = first;
   for (; last != thread.copies.end() && last->group < thread.groups - groups; ++last) {
-    std::memcpy(last->to, last->from, static_cast<size_t>(last->filled));
+    if (last->filled > 0)  // else `from` may be null
+      std::memcpy(last->to, last->from, static_cast<size_t>(last->filled));
     std::memset(last->to + last->filled, 0, static_cast<size_t>(last->bytes - last->filled));
   }
   thread.copies.erase(first, last);
