@@ -23,6 +23,12 @@ static std::vector<int64_t> tensorShape(flow::RowsType type, int64_t rows) {
   return shape;
 }
 
+/// The type of number that a table is stored with, so that the CPU reads a tensor without a copy.
+static DType storedType(flow::RowsType type) {
+  const mlir::Type element = type.getElementType();
+  return element.isF64() ? DType::F64 : element.isBF16() ? DType::BF16 : element.isF16() ? DType::F16 : DType::F32;
+}
+
 Table toTable(const Tensor &tensor, bool isShared) {
   Table table;
   table.rows = isShared ? 1 : tensor.shape[0];
@@ -51,7 +57,7 @@ static Result<Tensor> makeArgument(const std::string &name, flow::RowsType type,
   if (Status status = requireGradientMemory(name, type, rows); !status.isOk())
     return status;
   const std::vector<double> zeros(rows * type.getRowSize(), 0.0);
-  return Tensor::fromDoubles(std::move(shape), zeros, DType::F32);
+  return Tensor::fromDoubles(std::move(shape), zeros, storedType(type));
 }
 
 /// Says that no result has a gradient to start from; `wanted` is that of the first.
@@ -119,7 +125,7 @@ Result<std::vector<std::string>> addUnitGradients(const Program &program, const 
     if (Status status = requireGradientMemory(name, type, rows); !status.isOk())
       return status;
     const std::vector<double> ones(rows * type.getRowSize(), 1.0);
-    tensors[name] = Tensor::fromDoubles(tensorShape(type, rows), ones, DType::F32);
+    tensors[name] = Tensor::fromDoubles(tensorShape(type, rows), ones, storedType(type));
     added.push_back(std::move(name));
   }
   return added;

@@ -23,6 +23,12 @@ HECTOR_INLINE uint64_t choose(bool condition, uint64_t a, uint64_t b) {
   const uint64_t mask = uint64_t{0} - uint64_t{condition};
   return (a & mask) | (b & ~mask);
 }
+HECTOR_INLINE int64_t choose(bool condition, int64_t a, int64_t b) {
+  return condition ? a : b;
+}
+HECTOR_INLINE bool choose(bool condition, bool a, bool b) {
+  return condition ? a : b;
+}
 HECTOR_INLINE float choose(bool condition, float a, float b) {
   return __builtin_bit_cast(float, choose(condition, __builtin_bit_cast(uint32_t, a), __builtin_bit_cast(uint32_t, b)));
 }

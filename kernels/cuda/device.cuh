@@ -20,9 +20,11 @@
 #ifdef __CUDACC__
 #define HECTOR_UNROLL _Pragma("unroll")
 #define HECTOR_KEEP_LOOP _Pragma("unroll 1")
+#define HECTOR_UNROLL_SOME _Pragma("unroll 4")
 #else
 #define HECTOR_UNROLL
 #define HECTOR_KEEP_LOOP
+#define HECTOR_UNROLL_SOME
 #endif
 
 /// A function for what happens seldom: its registers and its code are not those of every caller.

@@ -398,4 +398,35 @@ __device__ inline void addOuterProducts(const T *a, int lda, const T *g, int ldg
   }
 }
 
+// --- rows that start anywhere ---------------------------------------------------------------------------------------
+
+/// `multiply` without matrix instructions, for tiles whose rows do not start at multiples of 16 bytes: parts of rows,
+/// such as heads of an odd number of columns.
+template <class T, int kInner, int kOuter, Layout layout = Layout::Plain, bool isGuarded = false>
+__device__ inline void multiplyPlain(const T *a, int lda, const T *w, int ldw, T *c, int ldc, int rows) {
+  for (int i = lane(); i < rows * kOuter; i += kWarp) {
+    const int row = i / kOuter, j = i % kOuter;
+    const T *own = a + row * lda;
+    T sum = 0;
+    if (!isGuarded || !isZero(own, kInner))
+      for (int k = 0; k < kInner; ++k)
+        sum += own[k] * (layout == Layout::Plain ? w[k * ldw + j] : w[j * ldw + k]);
+    c[row * ldc + j] = sum;
+  }
+  syncWarp();
+}
+
+/// `addOuterProducts` for such tiles.
+template <class T, int kInner, int kOuter, bool isGuarded = false>
+__device__ inline void addOuterProductsPlain(const T *a, int lda, const T *g, int ldg, T *w, int ldw, int rows) {
+  for (int i = lane(); i < kInner * kOuter; i += kWarp) {
+    const int row = i / kOuter, column = i % kOuter;
+    T sum = 0;
+    for (int r = 0; r < rows; ++r)
+      if (!isGuarded || !isZero(g + r * ldg, kOuter))
+        sum += a[r * lda + row] * g[r * ldg + column];
+    w[row * ldw + column] += sum;
+  }
+}
+
 }  // namespace hector::cuda

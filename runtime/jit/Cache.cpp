@@ -359,8 +359,8 @@ Result<int64_t> cacheLimit() {
     return kDefaultCacheLimit;
   if (auto limit = parseBytes(text))
     return *limit;
-  return Status::invalid("HECTOR_CACHE_LIMIT is " + inTicks(text) +
-                         "; expected bytes, such as 500M or 2G, from 0 to 1024G");
+  return Status::invalid("HECTOR_CACHE_LIMIT is " + inTicks(text) + "; expected " + kByteForms +
+                         ", from 0 to 1024G, such as 500M or 2G");
 }
 
 Result<CacheState> cacheState() {

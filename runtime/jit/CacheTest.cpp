@@ -1,5 +1,6 @@
 #include "runtime/jit/Cache.h"
 
+#include "runtime/base/Memory.h"
 #include "runtime/jit/JitFolderTest.h"
 
 #include <chrono>
@@ -165,8 +166,8 @@ TEST_F(CacheTest, LimitComesFromTheEnvironment) {
   Setting given("HECTOR_CACHE_LIMIT", "500M");
   EXPECT_EQ(*cacheLimit(), 500 << 20);
   Setting wrong("HECTOR_CACHE_LIMIT", "a lot");
-  EXPECT_EQ(cacheLimit().status().message(),
-            "HECTOR_CACHE_LIMIT is `a lot`; expected bytes, such as 500M or 2G, from 0 to 1024G");
+  EXPECT_EQ(cacheLimit().status().message(), std::string("HECTOR_CACHE_LIMIT is `a lot`; expected ") + kByteForms +
+                                                 ", from 0 to 1024G, such as 500M or 2G");
 }
 
 // Processes.

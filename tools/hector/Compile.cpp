@@ -6,8 +6,10 @@
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "driver/Case.h"
 #include "driver/Cpu.h"
+#include "driver/Cuda.h"
 #include "driver/Program.h"
 #include "runtime/base/Memory.h"
+#include "runtime/base/Text.h"
 #include "runtime/storage/File.h"
 
 #include <llvm/Support/raw_ostream.h>
@@ -23,8 +25,8 @@ static Result<MachineDescription> chooseMachine(const CompileOptions &options) {
     return machine;
   auto bytes = parseBytes(options.cache);
   if (!bytes || *bytes == 0)
-    return Status::invalid("--cache takes bytes, such as 32M or 512K, from 1 to 1024G; `" + options.cache +
-                           "` is none of these");
+    return Status::invalid("--cache is " + inTicks(options.cache) + "; expected " + kByteForms +
+                           ", from 1 to 1024G, such as 32M or 512K");
   machine->cacheBytes = *bytes;
   return machine;
 }
@@ -46,7 +48,7 @@ static void printPlans(const std::string &model, const std::vector<PlanCost> &pl
         plan.seconds * 1e6, plan.price * 1e6);
 }
 
-static Status compileModel(const CompileOptions &options) {
+static Status compileModel(CompileOptions options) {
   const std::string inputs[] = {options.model.path, options.graphPath, options.machine};
   if (Status status = refuseOverwriting(options.outPath, inputs); !status.isOk())
     return status;
@@ -68,6 +70,8 @@ static Status compileModel(const CompileOptions &options) {
     if (Status status = program->attachGraph(*graph); !status.isOk())
       return std::move(status).during(options.graphPath);
   }
+  if (options.emit == "cuda" && options.machine.empty())
+    options.machine = "h200";
   if (!options.machine.empty() || !options.cache.empty()) {
     auto machine = chooseMachine(options);
     if (!machine)
@@ -89,7 +93,7 @@ static Status compileModel(const CompileOptions &options) {
   };
   if (Status status = program->runPasses(passes, output); !status.isOk())
     return status;
-  const bool isLowered = options.emit == "kern" || options.emit == "cpp";
+  const bool isLowered = options.emit == "kern" || options.emit == "cpp" || options.emit == "cuda";
   if (options.emit == "groups" || isLowered)
     if (Status status = program->formGroups(output); !status.isOk())
       return status;
@@ -104,6 +108,11 @@ static Status compileModel(const CompileOptions &options) {
     text = std::move(*kern);
   } else if (options.emit == "cpp") {
     auto plan = makePlan(*program);
+    if (!plan)
+      return plan.status();
+    text = std::move(plan->source);
+  } else if (options.emit == "cuda") {
+    auto plan = makeCudaPlan(*program);
     if (!plan)
       return plan.status();
     text = std::move(plan->source);

@@ -1,6 +1,7 @@
 /// `hector doctor`: what this machine has, which backends would work, and how to get the missing ones.
 
 #include "Commands.h"
+#include "runtime/base/Interrupt.h"
 #include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
 #include "runtime/device/CudaDevice.h"
@@ -83,7 +84,12 @@ int doctorCommand() {
   line("", "compiled code", keptCode());
 
   std::printf("\nfound\n");
-  auto compiler = findCompiler();
+  Result<HostCompiler> compiler = [] {
+    NotedInterrupts noted;  // the compiler is tried in a folder that is to be removed
+    return findCompiler();
+  }();
+  if (interruptSignal())
+    return interruptExitCode();
   auto gpu = createCudaDevice();
   auto nvrtc = Nvrtc::find();
   const bool hasSerd = hasLibrary("libserd-0.so.0");

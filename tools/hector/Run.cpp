@@ -20,7 +20,11 @@ static Status chooseBackend(RunOptions &options) {
     return Status::invalid("this build has no `cuda` backend; run with --backend cpu or interp");
   if (backend.empty()) {
     backend = "cpu";
-    if (auto compiler = findCompiler(); !compiler) {
+    NotedInterrupts noted;  // the compiler is tried in a folder that is to be removed
+    auto compiler = findCompiler();
+    if (interruptSignal())
+      return Status::failed("interrupted");
+    if (!compiler) {
       std::fprintf(stderr, "note: the interpreter runs, which is slow: %s\n", compiler.status().message().c_str());
       backend = "interp";
       if (dtype.empty())
@@ -37,13 +41,15 @@ static Status chooseBackend(RunOptions &options) {
 
 /// How the options have a plan made.
 static Result<PlanOptions> planOptions(const RunOptions &options) {
-  PlanOptions plan = {options.passes, options.threads, 0};
+  PlanOptions plan;
+  plan.passes = options.passes;
+  plan.threads = options.threads;
   if (options.memoryLimit.empty())
     return plan;
   auto bytes = parseBytes(options.memoryLimit);
   if (!bytes || *bytes == 0)
-    return Status::invalid("--memory-limit takes bytes, such as 512M or 8G; `" + options.memoryLimit +
-                           "` is none of these");
+    return Status::invalid("--memory-limit is " + inTicks(options.memoryLimit) + "; expected " + kByteForms +
+                           ", from 1 to 1024G, such as 512M or 8G");
   plan.memoryLimit = *bytes;
   return plan;
 }
@@ -83,6 +89,9 @@ static std::string describeInitial(const RunOptions &options, const Case &loaded
 static Status runModel(RunOptions options) {
   if (Status status = chooseBackend(options); !status.isOk())
     return status;
+  auto plan = planOptions(options);
+  if (!plan)
+    return plan.status();
   std::vector<std::string> inputs = {options.model.path, options.inputs.graph};
   inputs.insert(inputs.end(), options.inputs.tensors.begin(), options.inputs.tensors.end());
   if (Status status = refuseOverwriting(options.outPath, inputs); !status.isOk())
@@ -104,13 +113,10 @@ static Status runModel(RunOptions options) {
   if (Status status = program->attachGraph(loaded->graph); !status.isOk())
     return std::move(status).during(options.inputs.graph);
   const bool isCompiled = options.backend == "cpu";
-  auto plan = planOptions(options);
-  if (!plan)
-    return plan.status();
   std::optional<Planned> planned;
   if (isCompiled) {
     noteInterrupts();  // the compiler is stopped, and steps stop between launches
-    auto made = planFor(*program, loaded->graph, *plan);
+    auto made = planFor(*program, loaded->graph, loaded->tensors, *plan);
     if (!made)
       return std::move(made).status();
     planned.emplace(std::move(*made));

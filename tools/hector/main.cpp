@@ -7,6 +7,7 @@
 #include "MachineCommand.h"
 #include "Options.h"
 #include "language/Diagnostics.h"
+#include "runtime/base/Parallel.h"
 #include "runtime/base/Program.h"
 
 #include <CLI/CLI.hpp>
@@ -229,7 +230,9 @@ static int hectorMain(int argc, char **argv) {
   runApp->add_option("--threads", run.threads, "How many threads run at once; results do not depend on it")
       ->transform(wholeNumber<int>(1, 1024))
       ->type_name("NUMBER");
-  runApp->add_option("--memory-limit", run.memoryLimit, "What tables and index arrays may take, such as 8G")
+  runApp
+      ->add_option("--memory-limit", run.memoryLimit,
+                   "What tables and index arrays may take, such as 8G; by default what is available")
       ->type_name("BYTES")
       ->check(notEmpty());
   runApp->add_flag("--poison", run.poison, "Fills memory with NaN wherever nothing should be read, to find mistakes");
@@ -248,7 +251,7 @@ static int hectorMain(int argc, char **argv) {
           "The form: flow as the model says it, flow-opt after the passes, groups with the loops that compute it, "
           "kern with their statements, cpp as they are compiled for a CPU, or a summary of what it costs")
       ->required()
-      ->check(oneOf({"flow", "flow-opt", "groups", "kern", "cpp", "summary"}))
+      ->check(oneOf({"flow", "flow-opt", "groups", "kern", "cpp", "cuda", "summary"}))
       ->type_name("FORM");
   addGradOption(*compileApp, compile.grad, "Derives the gradients of every input");
   compileApp
@@ -294,6 +297,8 @@ static int hectorMain(int argc, char **argv) {
     std::fputs(explain(app, error).c_str(), stderr);
     return kExitUser;
   }
+  if (Status status = checkThreadSetting(); !status.isOk())
+    return report(status);
   throwWhereLlvmFindsNoMemory();
   if (runApp->parsed())
     return runCommand(run);
