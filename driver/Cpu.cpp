@@ -2,11 +2,9 @@
 
 #include "compiler/Analysis/Cost.h"
 #include "compiler/Conversion/FlowToKern/FlowToKern.h"
-#include "kernels/Headers.h"
 #include "runtime/base/Memory.h"
 #include "runtime/base/Parallel.h"
 #include "runtime/base/Text.h"
-#include "runtime/jit/Compiler.h"
 
 #include <mlir/IR/Verifier.h>
 
@@ -37,26 +35,6 @@ Result<std::string> kernText(const Program &program) {
   llvm::raw_string_ostream stream(text);
   (*module)->print(stream);
   return text;
-}
-
-Result<exec::KernelLookup> loadKernels(const exec::Plan &plan, const JitEvents &events,
-                                       const std::vector<std::string> &flags) {
-  CodeRequest request;
-  request.main = {plan.name + ".cpp", plan.source};
-  for (const EmbeddedFile &header : cpuHeaders())
-    request.headers.push_back({std::string(header.name), std::string(header.text)});
-  request.flags = baseFlags();
-  // Numbers have the same bits wherever they are computed: nothing is reordered, and multiplications and additions are
-  // not fused, except in products.
-  for (const char *flag : {"-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fvisibility=hidden"})
-    request.flags.push_back(flag);
-  request.flags.insert(request.flags.end(), flags.begin(), flags.end());
-  request.what = plan.name;
-  auto library = loadOrCompile(request, events);
-  if (!library)
-    return std::move(library).status();
-  auto shared = std::make_shared<Library>(std::move(library).take());
-  return exec::KernelLookup([shared](const std::string &symbol) { return shared->find(symbol.c_str()); });
 }
 
 /// One way to compile a program, and what that takes.
@@ -116,31 +94,13 @@ Result<Planned> planFor(const Program &program, const Graph &graph, const PlanOp
 
 Result<std::vector<NamedTensor>> runOnCpu(const Planned &planned, const Graph &graph, const Tensors &tensors,
                                           const CpuOptions &options) {
-  const std::shared_ptr<const exec::Plan> &plan = planned.plan;
   auto arguments = bindArguments(planned.program, graph, tensors);
   if (!arguments)
     return std::move(arguments).status();
-  auto kernels = loadKernels(*plan, options.events);
+  auto kernels = loadKernels(*planned.plan, options.events);
   if (!kernels)
     return std::move(kernels).status();
-  auto executor = exec::Executor::create(plan, std::move(*kernels), graph, options.exec);
-  if (!executor)
-    return std::move(executor).status();
-  for (const NamedTensor &argument : *arguments)
-    if (Status status = executor->setInput(argument.name, argument.tensor); !status.isOk())
-      return status;
-  if (options.seed)
-    executor->setTraining(*options.seed, options.step);
-  if (Status status = executor->runAll(); !status.isOk())
-    return status;
-  std::vector<NamedTensor> results;
-  for (const exec::Port &output : plan->outputs) {
-    auto tensor = executor->output(output.name);
-    if (!tensor)
-      return std::move(tensor).status();
-    results.push_back({output.name, std::move(tensor).take()});
-  }
-  return results;
+  return runPlan(planned.plan, std::move(*kernels), graph, *arguments, options);
 }
 
 }  // namespace hector

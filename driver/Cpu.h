@@ -2,13 +2,13 @@
 #pragma once
 
 #include "compiler/Target/Cpp/Emitter.h"
+#include "driver/Kernels.h"
 #include "driver/Run.h"
-#include "runtime/exec/Executor.h"
+#include "driver/RunPlan.h"
 #include "runtime/exec/Plan.h"
-#include "runtime/jit/Jit.h"
 
+#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,17 +36,6 @@ struct Planned {
 /// cheapest plan does as a rule; where it does not fit, memory counts more and more against time, and values are
 /// computed again instead of kept. Fails if no plan fits, with the smallest that was found.
 Result<Planned> planFor(const Program &program, const Graph &graph, const PlanOptions &options = {});
-
-/// Compiles the text of a plan, or finds what was compiled before. `flags` come after the usual ones.
-Result<exec::KernelLookup> loadKernels(const exec::Plan &plan, const JitEvents &events = {},
-                                       const std::vector<std::string> &flags = {});
-
-struct CpuOptions {
-  exec::ExecOptions exec;
-  std::optional<uint64_t> seed;  // of dropout; without, nothing is dropped
-  uint64_t step = 0;
-  JitEvents events;
-};
 
 /// Runs a plan on the CPU: as `run`, but with compiled code.
 Result<std::vector<NamedTensor>> runOnCpu(const Planned &planned, const Graph &graph, const Tensors &tensors,

@@ -67,6 +67,9 @@ struct MemoryPlan {
   int64_t peakBytes() const;
 };
 
+/// When each table of a plan is needed, without its place: blocks are empty.
+std::vector<MemoryPlan::Table> findLifetimes(const Plan &plan);
+
 /// Numbers too large for an int64_t become the largest one, and are refused by `checkMemory`.
 MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
                       int threads);
