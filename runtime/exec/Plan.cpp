@@ -89,7 +89,7 @@ std::optional<Form> scratchOffsets(const Launch &launch) {
 
 namespace {
 
-constexpr int64_t kMaxRowSize = int64_t{1} << 48;
+constexpr int64_t kMaxRowSize = int64_t{1} << 58;
 
 /// What went wrong, after the place. Empty if nothing did.
 using Fault = std::string;

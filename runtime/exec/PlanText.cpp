@@ -308,12 +308,9 @@ void writeLaunch(std::string &text, const Plan &plan, const Step &step) {
     text += "  total " + asWord(total.join) + " target=" + nameIn(kDomains, total.target) +
             " slots=" + nameIn(kSlots, total.slots) + " row_bytes=" + std::to_string(total.rowBytes) + "\n";
   const ScratchSpec &scratch = launch.scratch;
-  if (scratch.bytes > 0 || scratch.bytesPerRow > 0) {
-    text += "  scratch bytes=" + std::to_string(scratch.bytes);
-    if (scratch.bytesPerRow > 0)
-      text += " row_bytes=" + std::to_string(scratch.bytesPerRow) + " rows=" + nameIn(kDomains, scratch.domain);
-    text += "\n";
-  }
+  if (scratch != ScratchSpec())
+    text += "  scratch bytes=" + std::to_string(scratch.bytes) + " row_bytes=" + std::to_string(scratch.bytesPerRow) +
+            " rows=" + nameIn(kDomains, scratch.domain) + "\n";
 }
 
 }  // namespace
@@ -509,10 +506,8 @@ private:
       launch.totals.push_back(std::move(total));
     } else {
       launch.scratch.bytes = line.neededNumber("bytes");
-      if (std::optional<std::string> rows = line.field("rows")) {
-        launch.scratch.domain = choose<Domain>(line, *rows, kDomains);
-        launch.scratch.bytesPerRow = line.neededNumber("row_bytes");
-      }
+      launch.scratch.bytesPerRow = line.neededNumber("row_bytes");
+      launch.scratch.domain = choose<Domain>(line, line.neededField("rows"), kDomains);
     }
     return true;
   }
