@@ -145,6 +145,7 @@ double distance(const std::map<std::string, std::vector<double>> &actual,
 struct Measured {
   double own = 0, reused = 0;  // milliseconds
   double error = 0;            // of the worse one
+  bool isSame = false;         // both graphs get the same plan
 };
 
 Result<Measured> measure(const Bound &bound, const exec::SavedPlan &saved, const Graph &graph, bool grad) {
@@ -181,6 +182,7 @@ Result<Measured> measure(const Bound &bound, const exec::SavedPlan &saved, const
   if (!own || !reused)
     return own ? reused.status() : own.status();
   Measured measured;
+  measured.isSame = *ownPlan->plan == *reusedPlan->plan;
   for (auto [executor, plan] : {std::pair(&*own, ownPlan->plan), std::pair(&*reused, reusedPlan->plan)}) {
     auto results = resultsOf(*executor, *plan);
     if (!results)
@@ -232,7 +234,8 @@ int benchMain(int argc, char **argv) {
   };
   std::printf("rows of %s numbers (f32), one head; plans made for %s on other graphs; medians of %d runs\n\n", kWidth,
               kMadeFor, kRuns);
-  std::printf("%-14s %-5s %-11s %10s %10s %8s %10s\n", "graph", "model", "", "own, ms", "reused, ms", "ratio", "error");
+  std::printf("%-14s %-5s %-11s %10s %10s %8s %10s  %s\n", "graph", "model", "", "own, ms", "reused, ms", "ratio",
+              "error", "own plan");
   double logs = 0;
   int rows = 0;
   for (const char *name : kModels) {
@@ -258,9 +261,9 @@ int benchMain(int argc, char **argv) {
         const bool isRight = measured->error <= kTolerance;
         fine &= isRight;
         const double ratio = measured->reused / measured->own;
-        std::printf("%-14s %-5s %-11s %10.2f %10.2f %8.2f %10.1e%s\n", graphName.c_str(), name,
+        std::printf("%-14s %-5s %-11s %10.2f %10.2f %8.2f %10.1e  %s%s\n", graphName.c_str(), name,
                     grad ? "training" : "inference", measured->own, measured->reused, ratio, measured->error,
-                    isRight ? "" : "  WRONG");
+                    measured->isSame ? "the same" : "another", isRight ? "" : "  WRONG");
         std::fflush(stdout);
         logs += std::log(ratio);
         ++rows;
