@@ -123,13 +123,19 @@ HECTOR_KERNEL void hector_out_top_total(const cpu::Frame &frame, int64_t begin, 
       top_node = 0.0f;
     top[node] = top_node;
     float total_node = 0.0f;
+    float total_node_blocks = 0.0f;
     for (int64_t edge = edges_dst[node]; edge < edges_dst[node + 1]; ++edge) {
       const float add_row = add_rows[edge - edges_dst[node]];
       total_node += cpu::exp(cpu::leakyRelu(add_row, 0.2f) - top_node);
+      if (cpu::endsBlock(edge))
+        cpu::moveSum(total_node, total_node_blocks);
     }
+    total_node += total_node_blocks;
     total[node] = total_node;
     alignas(64) float out_node[64];
     cpu::fill<float>(out_node, 0.0f, 64);
+    alignas(64) float out_node_blocks[64];
+    cpu::fill<float>(out_node_blocks, 0.0f, 64);
     for (int64_t edge = edges_dst[node]; edge < edges_dst[node + 1]; ++edge) {
       const float add_row = add_rows[edge - edges_dst[node]];
       const float att_edge = cpu::exp(cpu::leakyRelu(add_row, 0.2f) - top_node) / total_node;
@@ -137,7 +143,11 @@ HECTOR_KERNEL void hector_out_top_total(const cpu::Frame &frame, int64_t begin, 
       for (int64_t k = 0; k < 64; ++k)
         out_node[k] += att_edge * s_edge[k];
       att[edge] = att_edge;
+      if (cpu::endsBlock(edge))
+        cpu::moveSum(out_node, out_node_blocks, 64);
     }
+    for (int64_t k = 0; k < 64; ++k)
+      out_node[k] += out_node_blocks[k];
     float *out_to = out + node * 64;
     for (int64_t k = 0; k < 64; ++k)
       out_to[k] = out_node[k];
@@ -161,6 +171,8 @@ HECTOR_KERNEL void hector_by_src_edge(const cpu::Frame &frame, int64_t begin, in
     const float *s_src_pair = s + int64_t{place_pair_src[src_pair]} * 64;
     alignas(64) float sum_src_pair[64];
     cpu::fill<float>(sum_src_pair, 0.0f, 64);
+    alignas(64) float sum_src_pair_blocks[64];
+    cpu::fill<float>(sum_src_pair_blocks, 0.0f, 64);
     for (int64_t edge = place_edges_src[src_pair]; edge < place_edges_src[src_pair + 1]; ++edge) {
       const float *grad_out_edge = grad_out + int64_t{edge_dst_src[edge]} * 64;
       const float chain = cpu::sum<float>(64, [&](int64_t r) { return cpu::chain(grad_out_edge[r], s_src_pair[r]); });
@@ -168,7 +180,11 @@ HECTOR_KERNEL void hector_by_src_edge(const cpu::Frame &frame, int64_t begin, in
       for (int64_t k = 0; k < 64; ++k)
         sum_src_pair[k] += cpu::chain(grad_out_edge[k], att_edge);
       dot[edge] = chain;
+      if (cpu::endsBlock(edge))
+        cpu::moveSum(sum_src_pair, sum_src_pair_blocks, 64);
     }
+    for (int64_t k = 0; k < 64; ++k)
+      sum_src_pair[k] += sum_src_pair_blocks[k];
     float *sum_to = sum + src_pair * 64;
     for (int64_t k = 0; k < 64; ++k)
       sum_to[k] = sum_src_pair[k];
@@ -192,13 +208,17 @@ HECTOR_KERNEL void hector_grad_att(const cpu::Frame &frame, int64_t begin, int64
     const float total_node = total[node];
     const float grad_att_node = 1.0f / total_node;
     float grad_att_node_2 = 0.0f;
+    float grad_att_node_2_blocks = 0.0f;
     for (int64_t edge = edges_dst[node]; edge < edges_dst[node + 1]; ++edge) {
       const float att_edge = att[edge];
       const float dot_edge = dot[edge_row_src_dst[edge]];
       grad_att_node_2 += -cpu::chain(dot_edge, att_edge / total_node);
       const float add_edge = add[edge];
       grad_att_2[edge] = 0.0f < add_edge;
+      if (cpu::endsBlock(edge))
+        cpu::moveSum(grad_att_node_2, grad_att_node_2_blocks);
     }
+    grad_att_node_2 += grad_att_node_2_blocks;
     const float top_node = top[node];
     for (int64_t edge = edges_dst[node]; edge < edges_dst[node + 1]; ++edge) {
       const float add_edge = add[edge];
@@ -219,11 +239,15 @@ HECTOR_KERNEL void hector_grad_att_2(const cpu::Frame &frame, int64_t begin, int
   const Id *edge_row_dst_src = cpu::form<Id>(frame, 1);
   for (int64_t src_pair = begin; src_pair < end; ++src_pair) {
     float sum_src_pair = 0.0f;
+    float sum_src_pair_blocks = 0.0f;
     for (int64_t edge = place_edges_src[src_pair]; edge < place_edges_src[src_pair + 1]; ++edge) {
       const float grad_att_edge = grad_att[edge_row_dst_src[edge]];
       const bool grad_att_2_edge = grad_att_2[edge_row_dst_src[edge]] != 0;
       sum_src_pair += cpu::choose(grad_att_2_edge, grad_att_edge, grad_att_edge * 0.2f);
+      if (cpu::endsBlock(edge))
+        cpu::moveSum(sum_src_pair, sum_src_pair_blocks);
     }
+    sum_src_pair += sum_src_pair_blocks;
     sum[src_pair] = sum_src_pair;
   }
 }
@@ -377,12 +401,16 @@ HECTOR_KERNEL void hector_grad_x(const cpu::Frame &frame, int64_t begin, int64_t
     const float *grad_s_node = grad_s + node * 64;
     for (int64_t dst_pair = places_dst[node]; dst_pair < places_dst[node + 1]; ++dst_pair) {
       float sum_dst_pair = 0.0f;
+      float sum_dst_pair_blocks = 0.0f;
       const float *linear_dst_pair = linear + int64_t{place_type_dst[dst_pair]} * 64;
       for (int64_t edge = place_edges_dst[dst_pair]; edge < place_edges_dst[dst_pair + 1]; ++edge) {
         const float grad_att_edge = grad_att[edge];
         const bool grad_att_2_edge = grad_att_2[edge] != 0;
         sum_dst_pair += cpu::choose(grad_att_2_edge, grad_att_edge, grad_att_edge * 0.2f);
+        if (cpu::endsBlock(edge))
+          cpu::moveSum(sum_dst_pair, sum_dst_pair_blocks);
       }
+      sum_dst_pair += sum_dst_pair_blocks;
       for (int64_t k = 0; k < 64; ++k)
         sum[k] += cpu::chain(sum_dst_pair, linear_dst_pair[k]);
       reshape[dst_pair] = sum_dst_pair;

@@ -63,6 +63,19 @@ template <class T> HECTOR_INLINE T smaller(T a, T b) {
 template <class T> HECTOR_INLINE bool matches(T a, T b) {
   return a == b || (a != a && b != b);
 }
+/// How far a number is from the one that is looked for: 0 if they match, infinite if only one of them is NaN.
+template <class T> HECTOR_INLINE T distance(T a, T wanted) {
+  const T difference = abs(a - wanted);
+  return matches(a, wanted) ? T(0) : difference != difference ? T(__builtin_inf()) : difference;
+}
+/// Takes `row` for the nearest one if its distance is smaller, or the same and it comes first. There is none at first:
+/// `nearest` is -1, and its distance infinite.
+template <class T> HECTOR_INLINE void takeNearer(int64_t &nearest, T &distance, int64_t row, T rowDistance) {
+  if (rowDistance < distance || (rowDistance == distance && row < nearest)) {
+    nearest = row;
+    distance = rowDistance;
+  }
+}
 /// g·f, but 0 wherever g is 0, even if f is inf or NaN.
 template <class T> HECTOR_INLINE T chain(T g, T f) {
   return choose(g == T(0), T(0), g * f);

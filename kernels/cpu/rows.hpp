@@ -75,6 +75,21 @@ template <class T> void fill(T *row, T value, int64_t n) {
     row[k] = value;
 }
 
+/// Sums over edges are taken in blocks: a running sum over all of a hub's edges would lose what is small next to it.
+HECTOR_INLINE bool endsBlock(int64_t edge) {
+  constexpr int64_t kBlock = 1024;
+  return edge % kBlock == kBlock - 1;
+}
+/// Moves the sum of a block to that of all blocks.
+template <class T> HECTOR_INLINE void moveSum(T &sum, T &blocks) {
+  blocks += sum;
+  sum = T(0);
+}
+template <class T> void moveSum(T *sum, T *blocks, int64_t n) {
+  for (int64_t k = 0; k < n; ++k)
+    moveSum(sum[k], blocks[k]);
+}
+
 /// Σ term(r) for r < n. The order is the same wherever it is called and for every width of vectors: sixteen sums (eight
 /// of double) take a term each in turn, and are added in pairs.
 template <class T, class F> HECTOR_INLINE T sum(int64_t n, F &&term) {

@@ -68,6 +68,27 @@ struct ScratchSpec {
   bool operator==(const ScratchSpec &) const = default;
 };
 
+/// How the threads of a GPU divide a launch.
+enum class Schedule : uint8_t {
+  Units,   // a group of lanes takes a unit at a time
+  Pieces,  // a warp takes a piece of the rows at a time
+};
+
+/// Threads of a block of the joins of totals.
+inline constexpr int kJoinThreads = 256;
+
+/// What a launch needs on a GPU. All kernels of a launch have the same parameters: tables that are read, tables that
+/// are written, buffers, index arrays, a pointer for each total, and `cuda::Sizes`.
+struct DeviceLaunch {
+  Schedule schedule = Schedule::Units;
+  int lanes = 1;                        // of a group: 1, 2, 4, 8, 16 or 32
+  int threads = 256;                    // of a block
+  int64_t sharedBytes = 0;              // of a block
+  std::vector<TableSpec> buffers = {};  // tables that the launch has for itself while it runs
+
+  bool operator==(const DeviceLaunch &) const = default;
+};
+
 struct Launch {
   std::string kernel = {};      // the symbol, a `cpu::Kernel`
   std::string label = {};       // for messages and profiles: "by_dst edge: att, out"
@@ -81,6 +102,7 @@ struct Launch {
   std::vector<Form> forms = {};
   std::vector<TotalSpec> totals = {};
   ScratchSpec scratch = {};
+  std::optional<DeviceLaunch> device = {};  // of launches on a GPU, and of no others
 
   bool operator==(const Launch &) const = default;
 };

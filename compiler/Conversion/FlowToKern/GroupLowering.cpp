@@ -292,7 +292,7 @@ mlir::LogicalResult GroupLowering::lowerCollector(Operation *op) {
     if (reduce.getInit())
       init.push_back(readRow(reduce.getInit(), target, Map::Self));
   } else if (auto first = mlir::dyn_cast<flow::FirstIndexOp>(op)) {
-    declare(AccKind::First);
+    declare(AccKind::Nearest);
     step(first.getRows());
     stepped.push_back(readRow(first.getReduced(), target, Map::Self));
     if (first.getInit())
@@ -353,7 +353,7 @@ mlir::LogicalResult GroupLowering::lowerTerminal(Operation *op) {
     SmallVector<Value> init;
     if (first.getInit())
       init.append({first.getInit(), first.getReduced()});
-    Value total = makeTotal(op, AccKind::First, via, init);
+    Value total = makeTotal(op, AccKind::Nearest, via, init);
     Domain walked = flow::walkedDomain(op);
     Value row = operandRow(op, 0);
     Value reduced = readRow(first.getReduced(), walked, via);

@@ -3,6 +3,8 @@
 #include "compiler/Target/Cpp/KernelWriter.h"
 #include "compiler/Target/Cpp/Text.h"
 
+#include <cmath>
+
 namespace hector {
 
 using cpp::bare;
@@ -151,99 +153,8 @@ std::string KernelWriter::expression(kern::MapOp map, const Axes &axes) {
   return apply(map, operands, cpp::offsetText(here, axes));
 }
 
-std::string KernelWriter::apply(kern::MapOp map, const std::vector<std::string> &in, const std::string &offset) {
-  Type element = kern::elementType(map.getResult().getType());
-  auto infix = [&](const char *op) { return "(" + in[0] + " " + op + " " + in[1] + ")"; };
-  auto call = [&](const char *name) {
-    std::string text = std::string("cpu::") + name + "(";
-    for (size_t i = 0; i < in.size(); ++i)
-      text += (i == 0 ? "" : ", ") + bare(in[i]);
-    return text + ")";
-  };
-  switch (map.getFn()) {
-  case Fn::Copy: {
-    Type from = kern::elementType(map.getOperand(0).getType());
-    if (from == element)
-      return in[0];
-    if (from.isInteger(1))
-      return "(" + in[0] + " ? " + literal(1, element) + " : " + literal(0, element) + ")";
-    return "static_cast<" + numberName(element) + ">(" + bare(in[0]) + ")";
-  }
-  case Fn::Add:
-    return infix("+");
-  case Fn::Sub:
-    return infix("-");
-  case Fn::Mul:
-    return infix("*");
-  case Fn::Div:
-    return infix("/");
-  case Fn::Less:
-    return infix("<");
-  case Fn::LessEqual:
-    return infix("<=");
-  case Fn::Equal:
-    return infix("==");
-  case Fn::And:
-    return infix("&");
-  case Fn::Or:
-    return infix("|");
-  case Fn::Not:
-    return "(!" + in[0] + ")";
-  case Fn::Neg:
-    return "(-" + in[0] + ")";
-  case Fn::Chain:
-    return call("chain");
-  case Fn::FloorDiv:
-    return call("floorDivide");
-  case Fn::Mod:
-    return call("modulo");
-  case Fn::Pow:
-    return call("pow");
-  case Fn::Max:
-    return call("larger");
-  case Fn::Min:
-    return call("smaller");
-  case Fn::Abs:
-    return call("abs");
-  case Fn::Sign:
-    return call("sign");
-  case Fn::Floor:
-    return call("floor");
-  case Fn::Exp:
-    return call("exp");
-  case Fn::Log:
-    return call("log");
-  case Fn::Sqrt:
-    return call("sqrt");
-  case Fn::Rsqrt:
-    return call("rsqrt");
-  case Fn::Sin:
-    return call("sin");
-  case Fn::Cos:
-    return call("cos");
-  case Fn::Tanh:
-    return call("tanh");
-  case Fn::Sigmoid:
-    return call("sigmoid");
-  case Fn::Softplus:
-    return call("softplus");
-  case Fn::Erf:
-    return call("erf");
-  case Fn::Relu:
-    return call("relu");
-  case Fn::LeakyRelu:
-    return "cpu::leakyRelu(" + bare(in[0]) + ", " + bare(literal(map.getParameter()->convertToDouble(), element)) + ")";
-  case Fn::Select:
-    if (element.isF32() || element.isF64())
-      return call("choose");
-    return "(" + in[0] + " ? " + in[1] + " : " + in[2] + ")";
-  case Fn::Dropout: {
-    std::string kept = bare(literal(1.0 - map.getParameter()->convertToDouble(), element));
-    return "(!frame.isTraining ? " + in[0] + " : " + masks.at(map.getResult()) + ".drops(" + in[1] + ", " +
-           bare(offset) + ") ? " + literal(0, element) + " : " + in[0] + " / " + kept + ")";
-  }
-  }
-  return "";
+std::string KernelWriter::dropped(kern::MapOp map, const std::string &row, const std::string &offset) {
+  return masks.at(map.getResult()) + ".drops(" + row + ", " + bare(offset) + ")";
 }
 
 void KernelWriter::forNumbers(Value value, llvm::function_ref<std::string(std::string, std::string)> statement) {
@@ -339,7 +250,7 @@ void KernelWriter::writeCombine(kern::MapOp map) {
   AccKind acc = kind == ReduceKind::Max ? AccKind::Max : AccKind::Min;
   auto choose = [&](const std::string &to) {
     openLoops(map.getReduced(), inner);
-    body.line(cpp::taking(acc, to, expression(map, all)));
+    body.line(cpp::taking(space, acc, to, expression(map, all)));
     closeLoops(inner);
   };
   std::string start = bare(cpp::startOf(acc, element));
@@ -389,28 +300,24 @@ void KernelWriter::writeMatch(kern::MatchOp match) {
   if (isAlone)
     body.openBlock();
   openLoops(sizes, outer, /*isBraced=*/true);
-  body.line("bool isTaken = false;");
-  openLoops(walked, inner, /*isBraced=*/true);
-  body.line("const bool isMatch = !isTaken && cpu::matches(" + bare(numberAt(match.getRow(), at, all, false)) + ", " +
-            bare(numberAt(match.getReduced(), reduced, all, false)) + ");");
-  body.line((kern::rowSize(match.getResult().getType()) == 1 ? name : name + "[" + bare(at) + "]") + " = isMatch;");
-  body.line("isTaken |= isMatch;");
-  closeLoops(inner, /*isBraced=*/true);
+  Type element = kern::elementType(match.getRow().getType());
+  body.line("int64_t nearest = -1;");
+  body.line(numberName(element) + " distance = " + bare(literal(HUGE_VAL, element)) + ";");
+  openLoops(walked, inner);
+  body.line("cpu::takeNearer(nearest, distance, " + inner[0] + ", cpu::distance(" +
+            bare(numberAt(match.getRow(), at, all, false)) + ", " +
+            bare(numberAt(match.getReduced(), reduced, all, false)) + "));");
+  closeLoops(inner);
+  openLoops(walked, inner);
+  body.line((kern::rowSize(match.getResult().getType()) == 1 ? name : name + "[" + bare(at) + "]") + " = nearest == " +
+            inner[0] + ";");
+  closeLoops(inner);
   closeLoops(outer, /*isBraced=*/true);
   if (isAlone)
     body.close();
 }
 
 //===- Memory ----------------------------------------------------------------------------------------------------===//
-
-/// The start of a row of a table.
-std::string KernelWriter::rowAt(const std::string &table, Domain level, mlir::ArrayAttr path, int64_t size) {
-  if (level == Domain::One && path.empty())
-    return table;
-  // Index arrays may have 32 bits an entry, which a table's offsets need not fit.
-  std::string place = pathTo(level, path);
-  return table + " + " + cpp::times(path.empty() ? place : "int64_t{" + place + "}", size);
-}
 
 void KernelWriter::writeLoad(kern::LoadOp load) {
   if (load.getResult().use_empty())
@@ -420,7 +327,7 @@ void KernelWriter::writeLoad(kern::LoadOp load) {
   const std::string &table = tables.at(load.getTable());
   std::string name = unique(table + "_" + cpp::levelName(load.getLevel()));
   if (size > 1) {
-    body.line("const " + cpp::storageName(stored) + " *" + name + " = " +
+    body.line("const " + cpp::storageName(space, stored) + " *" + name + " = " +
               rowAt(table, load.getLevel(), load.getPath(), size) + ";");
     rows[load.getResult()] = {.name = name, .isPointer = true, .stored = stored};
     return;
@@ -441,7 +348,7 @@ void KernelWriter::writeStore(kern::StoreOp store) {
   std::string table = tables.at(store.getTable());
   if (size > 1) {
     std::string name = unique(table + "_to");
-    body.line(cpp::storageName(stored) + " *" + name + " = " + rowAt(table, store.getLevel(), store.getPath(), size) +
+    body.line(cpp::storageName(space, stored) + " *" + name + " = " + rowAt(table, store.getLevel(), store.getPath(), size) +
               ";");
     table = name;
   }
@@ -462,22 +369,6 @@ void KernelWriter::writeNumber(kern::NumberOp number) {
     place = pathTo(number.getLevel(), *number.getRelation()) + " * " + count(Domain::Node) + " + " + place;
   body.line("const int64_t " + name + " = " + place + ";");
   rows[number.getResult()] = {.name = name};
-}
-
-/// What the rows of a buffer are called: by their own name, or by what they come from.
-std::string KernelWriter::bufferBase(kern::BufferOp buffer) {
-  std::string otherwise = "row";
-  for (Operation *user : buffer.getResult().getUsers()) {
-    if (auto product = mlir::dyn_cast<kern::ProductOp>(user); product && product.getResult() == buffer.getResult())
-      otherwise = "product";
-    auto put = mlir::dyn_cast<kern::PutOp>(user);
-    Operation *source = put ? put.getRow().getDefiningOp() : nullptr;
-    if (auto load = mlir::dyn_cast_or_null<kern::LoadOp>(source))
-      otherwise = tables.at(load.getTable());
-    else if (auto map = mlir::dyn_cast_or_null<kern::MapOp>(source))
-      otherwise = stringifyFn(map.getFn());
-  }
-  return baseOf(buffer.getLoc(), otherwise);
 }
 
 void KernelWriter::writeBuffer(kern::BufferOp buffer) {

@@ -3,6 +3,7 @@
 #include "compiler/Target/Cpp/KernelWriter.h"
 #include "compiler/Target/Cpp/Text.h"
 
+#include <cmath>
 #include <optional>
 
 namespace hector {
@@ -21,6 +22,17 @@ using mlir::Value;
 
 //===- Accumulators ----------------------------------------------------------------------------------------------===//
 
+/// Whether an accumulator is a sum over edges, of which there may be so many that a running sum would lose small numbers.
+static bool isLongSum(Value acc) {
+  auto declared = acc.getDefiningOp<kern::AccOp>();
+  if (!declared || (declared.getKind() != AccKind::Sum && declared.getKind() != AccKind::Mean))
+    return false;
+  return llvm::any_of(acc.getUsers(), [](Operation *user) {
+    auto loop = mlir::dyn_cast<kern::ForOp>(user->getParentOp());
+    return mlir::isa<kern::StepOp>(user) && loop && loop.getDomain() == Domain::Edge;
+  });
+}
+
 void KernelWriter::writeAcc(Value acc, AccKind kind) {
   Type row = mlir::cast<kern::AccType>(acc.getType()).getRows().front();
   Acc made;
@@ -30,7 +42,41 @@ void KernelWriter::writeAcc(Value acc, AccKind kind) {
     made.count = unique(made.names.front() + "_count");
     body.line("int64_t " + made.count + " = 0;");
   }
+  if (isLongSum(acc))
+    made.blocks = declare(row, made.names.front() + "_blocks", bare(cpp::startOf(kind, kern::elementType(row))));
+  if (kind == AccKind::Nearest) {
+    Type element = comparedType(acc);
+    made.distance = declare(kern::rowType(kern::rowSize(row), element, /*isScalar=*/kern::rowSize(row) == 1),
+                            made.names.front() + "_distance", bare(literal(HUGE_VAL, element)));
+  }
   accs[acc] = made;
+}
+
+void KernelWriter::writeBlockEnds(kern::ForOp loop) {
+  if (loop.getDomain() != Domain::Edge)
+    return;
+  std::vector<std::string> moved;
+  for (auto step : loop.getBody().front().getOps<kern::StepOp>()) {
+    const Acc &acc = accs.at(step.getAcc());
+    if (acc.blocks.empty())
+      continue;
+    int64_t size = kern::rowSize(step.getAcc().getType().getRows().front());
+    moved.push_back(size == 1 ? "cpu::moveSum(" + acc.names.front() + ", " + acc.blocks + ");"
+                              : "cpu::moveSum(" + acc.names.front() + ", " + acc.blocks + ", " + std::to_string(size) +
+                                    ");");
+  }
+  if (moved.empty())
+    return;
+  std::string condition = "if (cpu::endsBlock(" + cpp::levelName(loop.getDomain()) + "))";
+  if (moved.size() == 1) {
+    body.line(condition);
+    body.indented(moved.front());
+    return;
+  }
+  body.open(condition);
+  for (const std::string &line : moved)
+    body.line(line);
+  body.close();
 }
 
 void KernelWriter::computeRegion(mlir::Region &region, ArrayRef<Row> arguments) {
@@ -153,22 +199,22 @@ void KernelWriter::writeStep(kern::StepOp step) {
     declareTotal(total, slotOf(total));
   }
   const Acc acc = accs.at(step.getAcc());
-  const std::string &name = acc.names.front();
-  auto at = [&](const std::string &offset) { return size == 1 && !total ? name : name + "[" + offset + "]"; };
-  if (kind == AccKind::First) {
-    Value row = step.getRows()[0], reduced = step.getRows()[1];
+  auto at = [&](const std::string &name, const std::string &offset) {
+    return size == 1 && !total ? name : name + "[" + offset + "]";
+  };
+  if (kind == AccKind::Nearest) {
+    Value row = step.getRows()[0], wanted = step.getRows()[1];
     std::string number = numberAt(step.getRows()[2]);
     Axes axes = axesOf({size});
     const std::string &offset = axes.front();
     openLoops({size}, axes);
-    body.line("if (cpu::matches(" + bare(numberAt(row, offset, {offset}, false)) + ", " +
-              bare(numberAt(reduced, offset, {offset}, false)) + ") && (" + at(offset) + " < 0 || " + number + " < " +
-              at(offset) + "))");
-    body.indented(at(offset) + " = " + number + ";");
+    body.line("cpu::takeNearer(" + at(acc.names.front(), offset) + ", " + at(acc.distance, offset) + ", " + number +
+              ", cpu::distance(" + bare(numberAt(row, offset, {offset}, false)) + ", " +
+              bare(numberAt(wanted, offset, {offset}, false)) + "));");
     closeLoops(axes);
   } else {
     forNumbers(step.getRows().front(), [&](const std::string &number, const std::string &offset) {
-      return cpp::taking(kind, at(offset), number);
+      return cpp::taking(space, kind, at(acc.names.front(), offset), number);
     });
     if (cpp::needsCount(kind))
       body.line("++" + acc.count + ";");
@@ -204,6 +250,8 @@ void KernelWriter::writeFinish(kern::FinishOp finish) {
   auto initAt = [&](unsigned i, const std::string &offset) {
     return bare(numberAt(finish.getInit()[i], offset, {offset}, false));
   };
+  if (!acc.blocks.empty())
+    each("", [&](std::string to, std::string) { return to + " += " + acc.blocks + (size > 1 ? "[k];" : ";"); });
   switch (kind) {
   case AccKind::Sum:
     break;
@@ -224,10 +272,11 @@ void KernelWriter::writeFinish(kern::FinishOp finish) {
       });
     break;
   }
-  case AccKind::First:
+  case AccKind::Nearest:
     if (!finish.getInit().empty())
       each("", [&](std::string to, std::string offset) {
-        return "if (cpu::matches(" + initAt(0, offset) + ", " + initAt(1, offset) + ")) " + to + " = -1;";
+        return "if (cpu::distance(" + initAt(0, offset) + ", " + initAt(1, offset) + ") <= " +
+               (size > 1 ? acc.distance + "[k]" : acc.distance) + ") " + to + " = -1;";
       });
     break;
   }
@@ -347,6 +396,12 @@ void KernelWriter::declareTotal(kern::TotalOp total, const std::string &slot) {
     body.line("int64_t &" + acc.count + " = *reinterpret_cast<int64_t *>(" + name + " + " +
               std::to_string(cpp::countPlace(kern::rowSize(row), element)) + ");");
   }
+  if (total.getKind() == AccKind::Nearest) {
+    std::string compared = numberName(comparedType(total.getResult()));
+    acc.distance = unique(name + "_distance");
+    body.line(compared + " *" + acc.distance + " = reinterpret_cast<" + compared + " *>(" + name + " + " +
+              std::to_string(kern::rowSize(row)) + ");");
+  }
   accs[total.getResult()] = acc;
 }
 
@@ -359,6 +414,11 @@ void KernelWriter::startTotal(kern::TotalOp total, const std::string &slot) {
             bare(cpp::startOf(total.getKind(), element)) + ", " + std::to_string(kern::rowSize(row)) + ");");
   if (!acc.count.empty())
     body.line(acc.count + " = 0;");
+  if (!acc.distance.empty()) {
+    Type compared = comparedType(total.getResult());
+    body.line("cpu::fill<" + numberName(compared) + ">(" + acc.distance + ", " + bare(literal(HUGE_VAL, compared)) +
+              ", " + std::to_string(kern::rowSize(row)) + ");");
+  }
 }
 
 /// Starts the totals that are not sorted: a piece may step any of their rows.
@@ -389,7 +449,7 @@ void KernelWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) 
            "(const cpu::Frame &frame, int64_t begin, int64_t end)");
   out.line(type + " *" + table + " = cpu::table<" + type + ">(frame, " + index + ");");
   for (Value init : total.getInit()) {
-    std::string stored = cpp::storageName(mlir::cast<RowsType>(init.getType()).getElementType());
+    std::string stored = cpp::storageName(space, mlir::cast<RowsType>(init.getType()).getElementType());
     out.line("const " + stored + " *" + tables.at(init) + " = cpu::table<const " + stored + ">(frame, " +
              std::to_string(mlir::cast<mlir::BlockArgument>(init).getArgNumber()) + ");");
   }
@@ -400,7 +460,17 @@ void KernelWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) 
   }
   out.open("for (int64_t target = begin; target < end; ++target)");
   out.line(type + " *row = " + table + " + target * " + size + ";");
-  out.line("cpu::fill<" + type + ">(row, " + bare(cpp::startOf(kind, element)) + ", " + size + ");");
+  const bool isNearest = kind == AccKind::Nearest;
+  std::string each = "for (int64_t k = 0; k < " + size + "; ++k)";
+  if (isNearest) {
+    // Number by number, since distances are kept apart from the table.
+    Type compared = comparedType(total.getResult());
+    out.open(each);
+    out.line("int64_t nearest = -1;");
+    out.line(numberName(compared) + " distance = " + bare(literal(HUGE_VAL, compared)) + ";");
+  } else {
+    out.line("cpu::fill<" + type + ">(row, " + bare(cpp::startOf(kind, element)) + ", " + size + ");");
+  }
   if (cpp::needsCount(kind))
     out.line("int64_t count = 0;");
   if (total.getSorted()) {
@@ -412,28 +482,29 @@ void KernelWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) 
     out.open("for (int64_t piece = 0; piece < frame.pieces; ++piece)");
     out.line("const " + type + " *part = " + parts + "piece * " + count(target) + " + target);");
   }
-  out.line("for (int64_t k = 0; k < " + size + "; ++k)");
-  if (kind == AccKind::First) {
-    out.indented("if (part[k] >= 0 && (row[k] < 0 || part[k] < row[k])) row[k] = part[k];");
+  if (isNearest) {
+    std::string compared = numberName(comparedType(total.getResult()));
+    out.line("cpu::takeNearer(nearest, distance, part[k], reinterpret_cast<const " + compared + " *>(part + " + size +
+             ")[k]);");
   } else {
-    out.indented(cpp::taking(kind, "row[k]", "part[k]"));
+    out.line(each);
+    out.indented(cpp::taking(space, kind, "row[k]", "part[k]"));
   }
   if (cpp::needsCount(kind))
     out.line("count += *reinterpret_cast<const int64_t *>(part + " +
              std::to_string(cpp::countPlace(kern::rowSize(row), element)) + ");");
   out.close();
-  std::string loop = "for (int64_t k = 0; k < " + size + "; ++k)";
   auto initAt = [&](unsigned i) { return tables.at(total.getInit()[i]) + "[target * " + size + " + k]"; };
   switch (kind) {
   case AccKind::Sum:
     break;
   case AccKind::Mean:
-    out.line(loop);
+    out.line(each);
     out.indented("row[k] = count == 0 ? row[k] : row[k] / static_cast<" + type + ">(count);");
     break;
   case AccKind::Max:
   case AccKind::Min: {
-    out.line(loop);
+    out.line(each);
     std::string choose = kind == AccKind::Max ? "cpu::larger(" : "cpu::smaller(";
     if (total.getInit().empty())
       out.indented("row[k] = count == 0 ? " + literal(0, element) + " : row[k];");
@@ -441,11 +512,12 @@ void KernelWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) 
       out.indented("row[k] = count == 0 ? " + initAt(0) + " : " + choose + initAt(0) + ", row[k]);");
     break;
   }
-  case AccKind::First:
-    if (!total.getInit().empty()) {
-      out.line(loop);
-      out.indented("if (cpu::matches(" + initAt(0) + ", " + initAt(1) + ")) row[k] = -1;");
-    }
+  case AccKind::Nearest:
+    if (total.getInit().empty())
+      out.line("row[k] = nearest;");
+    else
+      out.line("row[k] = cpu::distance(" + initAt(0) + ", " + initAt(1) + ") <= distance ? -1 : nearest;");
+    out.close();
     break;
   }
   out.close();

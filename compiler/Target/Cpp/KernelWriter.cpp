@@ -14,75 +14,8 @@ using mlir::Operation;
 using mlir::Type;
 using mlir::Value;
 
-//===- Names -----------------------------------------------------------------------------------------------------===//
-
-/// `base` as a word of C++.
-static std::string asWord(llvm::StringRef base) {
-  std::string name;
-  for (char c : base)
-    name += llvm::isAlnum(c) ? c : '_';
-  return name.empty() || llvm::isDigit(name.front()) ? "t" + name : name;
-}
-
-std::string KernelWriter::uniqueInKernel(llvm::StringRef base) {
-  std::string name = asWord(base), candidate = name;
-  for (int i = 2; !taken.insert(candidate).second; ++i)
-    candidate = name + "_" + std::to_string(i);
-  return candidate;
-}
-
-std::string KernelWriter::unique(llvm::StringRef base) {
-  // Next to a table `att`, its current row is `att_edge`.
-  std::string name = asWord(base);
-  if (taken.contains(name) && !levels.empty())
-    name += "_" + cpp::levelName(levels.back());
-  name = uniqueInKernel(name);
-  scopes.back().push_back(name);
-  return name;
-}
-
-KernelWriter::NameScope::~NameScope() {
-  for (const std::string &name : writer.scopes.back())
-    writer.taken.erase(name);
-  writer.scopes.pop_back();
-}
-
-std::string KernelWriter::baseOf(mlir::Location location, llvm::StringRef otherwise) {
-  llvm::StringRef name = flow::tableName(location);
-  return (name.empty() ? otherwise : name).str();
-}
-
-std::string KernelWriter::form(llvm::StringRef name) {
-  auto [slot, isNew] = formVariables.try_emplace(name);
-  if (isNew) {
-    slot->second = uniqueInKernel(name);
-    formNames.push_back(name.str());
-    facts.forms.push_back(*exec::formFromName(std::string_view(name)));
-  }
-  return slot->second;
-}
-
-std::string KernelWriter::pathTo(Domain level, mlir::ArrayAttr path) {
-  std::string place = level == Domain::One ? "0" : cpp::levelName(level);
-  for (mlir::StringAttr name : path.getAsRange<mlir::StringAttr>())
-    place = form(name.getValue()) + "[" + place + "]";
-  return place;
-}
-
 std::string KernelWriter::count(Domain domain) const {
-  return std::string("frame.rows[") + cpp::domainConstant(domain) + "]";
-}
-
-std::string KernelWriter::offsetsForm(Domain outer, Domain domain) {
-  Side side = kernel.getLoop() == flow::Loop::BySrc ? Side::Source : Side::Destination;
-  FormKind kind = outer != Domain::Node    ? FormKind::PlaceEdges
-                  : domain == Domain::Edge ? FormKind::Edges
-                                           : FormKind::Places;
-  return exec::formName({.kind = kind, .side = side});
-}
-
-std::string KernelWriter::offsetsName(Domain outer, Domain domain) {
-  return form(offsetsForm(outer, domain));
+  return "frame.rows[" + space + cpp::domainConstant(domain) + "]";
 }
 
 //===- Loops -----------------------------------------------------------------------------------------------------===//
@@ -111,6 +44,7 @@ void KernelWriter::writeFor(kern::ForOp loop) {
   body.open("for (int64_t " + row + " = " + begin + "; " + row + " < " + end + "; ++" + row + ")");
   levels.push_back(loop.getDomain());
   writeBody(loop.getBody().front());
+  writeBlockEnds(loop);
   levels.pop_back();
   body.close();
 }
@@ -200,81 +134,19 @@ void KernelWriter::writeOp(Operation &op) {
 
 //===- The kernel ------------------------------------------------------------------------------------------------===//
 
-/// Names that generated code has for itself, and words of C++.
-static constexpr const char *kReserved[] = {
-    "begin", "count", "cpu", "end", "first", "fixed", "frame", "from", "head", "hector", "isMatch", "isTaken", "k",
-    "firstRow", "last", "lastRow", "part", "piece", "r", "row", "scratch", "space", "target", "types", "Id",
-    // Rows of loops.
-    "dst_pair", "edge", "etype", "node", "ntype", "one", "src_pair",
-    // C++
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
-    "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const",
-    "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double",
-    "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
-    "inline", "int", "int64_t", "linux", "long", "main", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
-    "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires",
-    "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template",
-    "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "uint8_t", "union", "unix",
-    "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq"};
-
-void KernelWriter::nameTables() {
-  for (const char *name : kReserved)
-    taken.insert(name);
-  for (int i = 0; i < 8; ++i) {
-    taken.insert("k" + std::to_string(i));
-    taken.insert("r" + std::to_string(i));
-  }
-  for (mlir::BlockArgument argument : kernel.getBody().getArguments()) {
-    bool isRead = argument.getArgNumber() < kernel.getInputs();
-    tables[argument] = uniqueInKernel(baseOf(argument.getLoc(), isRead ? "in" : "out"));
-    facts.tables.push_back(tables[argument]);
-  }
-}
-
 void KernelWriter::noteTotals() {
   for (auto total : kernel.getBody().getOps<kern::TotalOp>()) {
     Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
     int64_t bytes = kern::rowSize(row) * cpp::numberBytes(element);
     if (cpp::needsCount(total.getKind()))
       bytes = cpp::countPlace(kern::rowSize(row), element) * cpp::numberBytes(element) + 8;
+    if (total.getKind() == kern::AccKind::Nearest)
+      bytes += kern::rowSize(row) * cpp::numberBytes(comparedType(total.getResult()));
     totals.push_back(total);
     facts.totals.push_back({.slots = total.getSorted() ? exec::TotalSpec::Slots::Sorted : exec::TotalSpec::Slots::Full,
                             .target = static_cast<exec::Domain>(total.getTable().getType().getDomain()),
                             .rowBytes = cpp::roundUp(bytes, 64)});
   }
-}
-
-void KernelWriter::noteUnits() {
-  for (Operation &op : kernel.getBody().front()) {
-    if (auto loop = mlir::dyn_cast<kern::ForOp>(op)) {
-      facts.unit = loop.getDomain();
-      if (flow::isTraversal(kernel.getLoop()) && facts.unit != kernel.getDomain())
-        facts.balance = exec::formFromName(offsetsForm(facts.unit, kernel.getDomain()));
-    } else if (auto tile = mlir::dyn_cast<kern::TileOp>(op)) {
-      facts.unit = tile.getDomain();
-    }
-  }
-  double cost = 1;
-  kernel.walk([&](Operation *op) {
-    if (auto map = mlir::dyn_cast<kern::MapOp>(op))
-      cost += static_cast<double>(cpp::product(map.getSizes()) * cpp::product(map.getReduced()));
-    else if (auto load = mlir::dyn_cast<kern::LoadOp>(op))
-      cost += static_cast<double>(kern::rowSize(load.getResult().getType()));
-    else if (auto multiplied = mlir::dyn_cast<kern::ProductOp>(op))
-      cost += static_cast<double>(multiplied.getHeads() * multiplied.getInner() * multiplied.getOuter());
-    else if (auto outer = mlir::dyn_cast<kern::OuterOp>(op))
-      cost += static_cast<double>(outer.getHeads() * outer.getInner() * outer.getOuter());
-  });
-  facts.unitCost = cost;
-}
-
-/// What a person wants to know before reading the loops.
-void KernelWriter::writeSummary(Writer &out) {
-  std::string where = sourceLines(kernel);
-  out.line("// " + flow::stringifyLoop(kernel.getLoop()).str() + " " + cpp::levelName(kernel.getDomain()) +
-           (where.empty() ? "" : ", " + where));
-  for (const std::string &line : summarize(kernel, [&](Value table) { return tables.at(table); }))
-    out.line("//   " + line);
 }
 
 void KernelWriter::write(Writer &out) {
@@ -294,7 +166,7 @@ void KernelWriter::write(Writer &out) {
     bool isRead = argument.getArgNumber() < kernel.getInputs();
     if (argument.use_empty() || llvm::all_of(argument.getUsers(), llvm::IsaPred<kern::TotalOp>))
       continue;
-    std::string name = (isRead ? "const " : "") + cpp::storageName(type.getElementType());
+    std::string name = (isRead ? "const " : "") + cpp::storageName(space, type.getElementType());
     out.line(name + " *" + tables[argument] + " = cpu::table<" + name + ">(frame, " +
              std::to_string(argument.getArgNumber()) + ");  // " + cpp::levelName(type.getDomain()) + ", " +
              flow::formatRow(type));

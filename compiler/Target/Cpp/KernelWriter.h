@@ -1,37 +1,19 @@
 /// Writes one kernel as C++.
 #pragma once
 
-#include "compiler/Dialect/Kern/IR/Kern.h"
-#include "compiler/Target/Cpp/Writer.h"
-#include "runtime/exec/Plan.h"
-
-#include <llvm/ADT/DenseMap.h>
-#include <llvm/ADT/StringMap.h>
-#include <llvm/ADT/StringSet.h>
+#include "compiler/Target/Cpp/KernelText.h"
 
 #include <string>
 #include <vector>
 
 namespace hector {
 
-/// What a launch has to know of a kernel, besides its tables.
-struct KernelFacts {
-  std::vector<std::string> tables;  // names of the arguments
-  std::vector<exec::Form> forms;
-  std::vector<exec::TotalSpec> totals;
-  exec::ScratchSpec scratch;
-  flow::Domain unit = flow::Domain::One;
-  std::optional<exec::Form> balance;
-  double unitCost = 1;
-};
-
-class KernelWriter {
+class KernelWriter : public KernelText {
 public:
-  KernelWriter(kern::KernelOp kernel, std::string symbol) : kernel(kernel), symbol(std::move(symbol)) {}
+  KernelWriter(kern::KernelOp kernel, std::string symbol) : KernelText(kernel, std::move(symbol), "cpu::") {}
 
   /// Writes the kernel, and a join for each of its totals: `SYMBOL_join0` and so on.
   void write(Writer &out);
-  KernelFacts facts;
 
 private:
   /// A row: how its numbers are read.
@@ -45,6 +27,8 @@ private:
   struct Acc {
     std::vector<std::string> names;  // of its rows
     std::string count;               // of the rows that it took, where that matters
+    std::string distance;            // of the nearest row, where that is looked for
+    std::string blocks;              // the sum of whole blocks, where there may be many rows
   };
   struct Buffer {
     std::string base, name;  // of a row, and of all
@@ -54,10 +38,7 @@ private:
   };
 
   //===- Statements ----------------------------------------------------------------------------------------------===//
-  void nameTables();
   void noteTotals();
-  void noteUnits();
-  void writeSummary(Writer &out);
   /// The statements of a loop or tile.
   void writeBody(mlir::Block &block);
   void writeBlock(mlir::Block &block);
@@ -77,6 +58,8 @@ private:
   void writeAcc(mlir::Value acc, kern::AccKind kind);
   void writeFold(kern::FoldOp fold);
   void writeStep(kern::StepOp step);
+  /// At the end of a block of edges, sums go to those of whole blocks.
+  void writeBlockEnds(kern::ForOp loop);
   void writeFoldStep(kern::StepOp step, kern::FoldOp fold);
   void writeFinish(kern::FinishOp finish);
   void writeFoldFinish(kern::FinishOp finish, kern::FoldOp fold);
@@ -94,7 +77,8 @@ private:
   std::string numberAt(mlir::Value row, const std::string &offset, const Axes &axes, bool isSamePoint);
   std::string numberAt(mlir::Value row) { return numberAt(row, "0", {}, false); }
   std::string expression(kern::MapOp map, const Axes &axes);
-  std::string apply(kern::MapOp map, const std::vector<std::string> &operands, const std::string &offset);
+  std::string dropped(kern::MapOp map, const std::string &row, const std::string &offset) override;
+  std::string isTraining() const override { return "frame.isTraining"; }
   bool isInlined(kern::MapOp map);
   bool canRead(kern::MapOp reader, unsigned operand, kern::MapOp source);
   /// Writes a loop over all numbers of a row, with `body(number, offset)` inside.
@@ -108,47 +92,16 @@ private:
   std::string declare(mlir::Type row, const std::string &base, const std::string &value = "");
   /// Declares a row in the thread's working memory, for as long as the kernel runs.
   std::string takeFixed(const std::string &base, mlir::Type element, int64_t size);
-  std::string rowAt(const std::string &table, flow::Domain level, mlir::ArrayAttr path, int64_t size);
-  std::string bufferBase(kern::BufferOp buffer);
   std::string currentRow(kern::BufferType type, const Buffer &buffer) const;
   void computeRegion(mlir::Region &region, llvm::ArrayRef<Row> arguments);
 
-  //===- Names ---------------------------------------------------------------------------------------------------===//
-  /// Names that `unique` gives belong to the block that is written; the next block may have them again.
-  class NameScope {
-  public:
-    explicit NameScope(KernelWriter &writer) : writer(writer) { writer.scopes.emplace_back(); }
-    ~NameScope();
-    NameScope(const NameScope &) = delete;
-    NameScope &operator=(const NameScope &) = delete;
-
-  private:
-    KernelWriter &writer;
-  };
-  std::string unique(llvm::StringRef base);
-  std::string uniqueInKernel(llvm::StringRef base);
-  /// The name that the model gives to what is computed there.
-  static std::string baseOf(mlir::Location location, llvm::StringRef otherwise);
-  std::string form(llvm::StringRef name);
-  std::string pathTo(flow::Domain level, mlir::ArrayAttr path);
   std::string count(flow::Domain domain) const;
-  /// Where the rows of `domain` below the current row of `outer` start.
-  std::string offsetsName(flow::Domain outer, flow::Domain domain);
-  std::string offsetsForm(flow::Domain outer, flow::Domain domain);
 
-  kern::KernelOp kernel;
-  std::string symbol;
   Writer body;
-  llvm::StringSet<> taken;
-  std::vector<std::vector<std::string>> scopes;  // names taken by the blocks that are open
-  std::vector<flow::Domain> levels;              // of the loops that are open
-  std::vector<std::string> formNames;
-  llvm::StringMap<std::string> formVariables;
   llvm::DenseMap<mlir::Value, Row> rows;
   llvm::DenseMap<mlir::Value, unsigned> depths;  // of statements that are computed where they are read
   llvm::DenseMap<mlir::Value, Acc> accs;
   llvm::DenseMap<mlir::Value, Buffer> buffers;
-  llvm::DenseMap<mlir::Value, std::string> tables;
   llvm::DenseMap<mlir::Value, std::string> masks;  // of dropout
   std::vector<std::string> prologue;               // declarations before the loops
   std::vector<kern::TotalOp> totals;

@@ -32,11 +32,11 @@ std::string numberName(Type element) {
   return element.isF64() ? "double" : "float";
 }
 
-std::string storageName(Type element) {
+std::string storageName(const std::string &space, Type element) {
   if (element.isBF16())
-    return "cpu::bf16";
+    return space + "bf16";
   if (element.isF16())
-    return "cpu::f16";
+    return space + "f16";
   if (element.isInteger(1))
     return "uint8_t";
   return numberName(element);
@@ -133,19 +133,19 @@ std::string levelName(Domain domain) {
 const char *domainConstant(Domain domain) {
   switch (domain) {
   case Domain::One:
-    return "cpu::One";
+    return "One";
   case Domain::NodeType:
-    return "cpu::NodeType";
+    return "NodeType";
   case Domain::EdgeType:
-    return "cpu::EdgeType";
+    return "EdgeType";
   case Domain::Node:
-    return "cpu::Node";
+    return "Node";
   case Domain::SrcPair:
-    return "cpu::SrcPair";
+    return "SrcPair";
   case Domain::DstPair:
-    return "cpu::DstPair";
+    return "DstPair";
   case Domain::Edge:
-    return "cpu::Edge";
+    return "Edge";
   }
   return "";
 }
@@ -173,7 +173,7 @@ std::string startOf(AccKind kind, Type element) {
     return literal(-HUGE_VAL, element);
   case AccKind::Min:
     return literal(HUGE_VAL, element);
-  case AccKind::First:
+  case AccKind::Nearest:
     return "-1";
   case AccKind::Sum:
   case AccKind::Mean:
@@ -182,12 +182,12 @@ std::string startOf(AccKind kind, Type element) {
   return "";
 }
 
-std::string taking(AccKind kind, const std::string &to, const std::string &number) {
+std::string taking(const std::string &space, AccKind kind, const std::string &to, const std::string &number) {
   switch (kind) {
   case AccKind::Max:
-    return to + " = cpu::larger(" + to + ", " + bare(number) + ");";
+    return to + " = " + space + "larger(" + to + ", " + bare(number) + ");";
   case AccKind::Min:
-    return to + " = cpu::smaller(" + to + ", " + bare(number) + ");";
+    return to + " = " + space + "smaller(" + to + ", " + bare(number) + ");";
   default:
     return to + " += " + bare(number) + ";";
   }

@@ -19,8 +19,8 @@ int64_t roundUp(int64_t value, int64_t unit);
 
 /// The type in which numbers are computed: "float", "int64_t".
 std::string numberName(mlir::Type element);
-/// How a table's numbers are stored: "float", "cpu::bf16".
-std::string storageName(mlir::Type element);
+/// How a table's numbers are stored: "float", "cpu::bf16" for the namespace "cpu::".
+std::string storageName(const std::string &space, mlir::Type element);
 /// What a number takes while it is computed with.
 int64_t numberBytes(mlir::Type element);
 /// Whether numbers are stored as they are computed with.
@@ -43,7 +43,7 @@ std::string times(const std::string &place, int64_t size);
 
 /// The variable of a loop over the rows of a domain.
 std::string levelName(flow::Domain domain);
-/// The constant of `kernels/cpu/frame.hpp`.
+/// The constant of `cpu::Domain` and `cuda::Domain`.
 const char *domainConstant(flow::Domain domain);
 /// The rows whose types are sorted, by the domain that a tile walks.
 TileRows typedRows(flow::Domain domain);
@@ -55,7 +55,7 @@ bool needsCount(kern::AccKind kind);
 /// What an accumulator starts at.
 std::string startOf(kern::AccKind kind, mlir::Type element);
 /// The statement that has `to` take `number`.
-std::string taking(kern::AccKind kind, const std::string &to, const std::string &number);
+std::string taking(const std::string &space, kern::AccKind kind, const std::string &to, const std::string &number);
 /// Where the count of a total's row is, in numbers after its start.
 int64_t countPlace(int64_t size, mlir::Type element);
 

@@ -51,7 +51,7 @@ func.func @sweeps(%x: !flow.rows<node, 4xf32, device>, %a: !flow.rows<edge, f32,
 
 // Which edge was first: by its number in the file.
 // CHECK-LABEL: kern.kernel @by_dst_edge
-// CHECK: %[[F:.*]] = kern.acc first : <vector<4xindex>>
+// CHECK: %[[F:.*]] = kern.acc nearest : <vector<4xindex>>
 // CHECK: kern.for edge {
 // CHECK:   %[[R:.*]] = kern.load %{{.*}} at edge ["edge_src.dst"]
 // CHECK:   %[[NEG:.*]] = kern.map neg(%[[R]])

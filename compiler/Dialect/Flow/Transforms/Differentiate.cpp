@@ -256,8 +256,13 @@ void Differentiator::differentiateReduce(ReduceOp op, Read g) {
   Map via = op.getVia();
   at = coarse;
   bool isChoice = op.getKind() == ReduceKind::Max || op.getKind() == ReduceKind::Min;
+  auto number = op.getResult().getType().withElementType(builder.getIndexType());
+  Value winner;
+  if (isChoice)
+    winner = builder.create<FirstIndexOp>(location, number, op.getRows(), op.getResult(), op.getInit(), via);
   if (op.getInit() && isActive(op.getInit())) {
-    Read wins = binaryTruth<EqualOp>({op.getInit()}, {op.getResult()});
+    Read row = make<CastOp>({Read{winner, Map::Self}}, number.getShape());
+    Read wins = binaryTruth<LessOp>(row, constant(0.0));
     gradients[op.getInit()].push_back(choose(wins, g, constant(0.0)));
   }
   if (!isActive(op.getRows()))
@@ -275,9 +280,6 @@ void Differentiator::differentiateReduce(ReduceOp op, Read g) {
     Value count = builder.create<ReduceOp>(location, countType, ReduceKind::Sum, ones, Value(), via);
     g = binary<DivOp>(g, {count, via});
   } else if (isChoice) {
-    auto number = op.getResult().getType().withElementType(builder.getIndexType());
-    Value winner =
-        builder.create<FirstIndexOp>(location, number, op.getRows(), op.getResult(), op.getInit(), op.getVia());
     Read first = make<IsRowOp>({Read{winner, via}}, number.getShape(), {}, builder.getI1Type());
     g = choose(first, g, constant(0.0));
   }

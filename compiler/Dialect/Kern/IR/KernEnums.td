@@ -50,7 +50,7 @@ def Kern_AccKind : I32EnumAttr<"AccKind", "how an accumulator takes rows", [
     I32EnumAttrCase<"Max", 1, "max">,
     I32EnumAttrCase<"Min", 2, "min">,
     I32EnumAttrCase<"Mean", 3, "mean">,
-    I32EnumAttrCase<"First", 4, "first">
+    I32EnumAttrCase<"Nearest", 4, "nearest">
   ]> {
   let cppNamespace = "::hector::kern";
   let genSpecializedAttr = 0;

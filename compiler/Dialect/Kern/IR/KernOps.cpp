@@ -347,8 +347,8 @@ LogicalResult AccOp::verify() {  // (C1)
   ArrayRef<Type> rows = getResult().getType().getRows();
   if (rows.size() != 1)
     return emitOpError() << "has an accumulator of " << rows.size() << " rows, but only a fold has several";
-  if ((getKind() == AccKind::First) != isa<IndexType>(elementType(rows.front())))
-    return emitOpError() << "keeps " << rows.front() << ", but `first`, and nothing else, keeps numbers of rows";
+  if ((getKind() == AccKind::Nearest) != isa<IndexType>(elementType(rows.front())))
+    return emitOpError() << "keeps " << rows.front() << ", but `nearest`, and nothing else, keeps numbers of rows";
   return success();
 }
 
@@ -391,7 +391,7 @@ LogicalResult StepOp::verify() {  // (C1)
     return emitOpError() << "takes rows of other types than its accumulator";
   }
   Type row = getAcc().getType().getRows().front();
-  if (kindOf(getAcc()) != AccKind::First) {
+  if (kindOf(getAcc()) != AccKind::Nearest) {
     if (types.size() == 1 && types.front() == row)
       return success();
     return emitOpError() << "takes rows of other types than its accumulator";
@@ -404,7 +404,7 @@ LogicalResult StepOp::verify() {  // (C1)
 /// How many rows come first: none, or as many as the kind allows.
 static bool canStartWith(AccKind kind, size_t count) {
   bool isExtreme = kind == AccKind::Max || kind == AccKind::Min;
-  return count == 0 || (count == 1 && isExtreme) || (count == 2 && kind == AccKind::First);
+  return count == 0 || (count == 1 && isExtreme) || (count == 2 && kind == AccKind::Nearest);
 }
 
 LogicalResult FinishOp::verify() {

@@ -259,7 +259,7 @@ def Kern_ConcatOp : Kern_Op<"concat", [Pure]> {
 }
 
 def Kern_MatchOp : Kern_Op<"match", [Pure]> {
-  let summary = "Marks the first number along an axis that equals the maximum or minimum along it.";
+  let summary = "Marks the number along an axis that is nearest to the maximum or minimum along it: the first of them.";
   let description = [{
     The row has `before` times `length` times `after` numbers, `reduced` has `before` times `after`. NaN equals NaN.
     - (C1) the sizes fit.
@@ -289,9 +289,10 @@ let opDocGroup = Kern_StateOps in {
 def Kern_AccOp : Kern_Op<"acc"> {
   let summary = "Declares an accumulator of one row.";
   let description = [{
-    `first` keeps the smallest number of a row that equals what is looked for, -1 if there is none: its steps take the
-    row, what is looked for, and the number.
-    - (C1) the accumulator has one row; that of `first` has elements `index`.
+    `nearest` keeps the number of the row that is nearest to what is looked for, the smallest one if there are several,
+    and -1 if there is none: its steps take the row, what is looked for, and the number. A maximum that was rounded when
+    it was written, or computed in another order, still finds its row.
+    - (C1) the accumulator has one row; that of `nearest` has elements `index`.
   }];
   let arguments = (ins Kern_AccKindAttr:$kind);
   let results = (outs Kern_Acc:$result);
@@ -330,9 +331,9 @@ def Kern_FinishOp : Kern_Op<"finish"> {
   let summary = "Gives what an accumulator has collected.";
   let description = [{
     Sums of nothing are 0, and so are maxima and minima of nothing. With `init`, a maximum takes part in it as well, and
-    is it if there is nothing else; for `first`, `init` is the row that comes first, followed by what is looked for.
+    is it if there is nothing else; for `nearest`, `init` is the row that comes first, followed by what is looked for.
     - (C1) the accumulator is a `kern.acc` or `kern.fold`, and the results are those that it gives.
-    - (C2) `init` is empty; or one row for `max` and `min`, or two for `first`, of as many numbers as the result.
+    - (C2) `init` is empty; or one row for `max` and `min`, or two for `nearest`, of as many numbers as the result.
   }];
   let arguments = (ins Kern_Acc:$acc, Variadic<Kern_Row>:$init);
   let results = (outs Variadic<Kern_Row>:$results);
@@ -347,7 +348,7 @@ def Kern_TotalOp : Kern_Op<"total", [ParentOneOf<["KernelOp"]>]> {
     At the end, each row of `table` is what its accumulator has collected.
     - (C1) the table is one that the kernel writes, and its rows have as many numbers as the accumulator's one row.
     - (C2) a sorted total is of the type that the kernel's tiles have.
-    - (C3) `init` is empty; or one table for `max` and `min`, or two for `first`: tables that the kernel reads, of as
+    - (C3) `init` is empty; or one table for `max` and `min`, or two for `nearest`: tables that the kernel reads, of as
       many numbers to a row.
     - (C4) names of the path are those of index arrays.
   }];

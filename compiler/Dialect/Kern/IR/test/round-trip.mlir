@@ -122,8 +122,8 @@ kern.kernel @folds by_dst edge reads 2 (%a: !flow.rows<edge, f32, device>, %firs
     ^bb0(%m: f32, %s: f32):
       kern.yield %s : f32
     }
-    // CHECK: kern.acc first : <index>
-    %which = kern.acc first : !kern.acc<index>
+    // CHECK: kern.acc nearest : <index>
+    %which = kern.acc nearest : !kern.acc<index>
     %old = kern.load %first at node [] : !flow.rows<node, f32, device> -> f32
     kern.for edge {
       %x = kern.load %a at edge [] : !flow.rows<edge, f32, device> -> f32

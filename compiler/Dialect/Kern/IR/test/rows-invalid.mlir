@@ -140,8 +140,8 @@ kern.kernel @acc_c1_rows by_dst edge reads 1 (%x: !flow.rows<node, 4xf32, device
 
 kern.kernel @acc_c1_first by_dst edge reads 1 (%x: !flow.rows<node, 4xf32, device>, %y: !flow.rows<node, 4xf32, device>) {
   kern.for node {
-    // expected-error @below {{keeps 'f32', but `first`, and nothing else, keeps numbers of rows}}
-    %a = kern.acc first : !kern.acc<f32>
+    // expected-error @below {{keeps 'f32', but `nearest`, and nothing else, keeps numbers of rows}}
+    %a = kern.acc nearest : !kern.acc<f32>
   }
 }
 
@@ -309,7 +309,7 @@ kern.kernel @step_c1 by_dst edge reads 1 (%x: !flow.rows<node, 4xf32, device>, %
 kern.kernel @step_c1_first by_dst edge reads 1 (%x: !flow.rows<node, 4xf32, device>, %y: !flow.rows<node, 4xf32, device>) {
   kern.for node {
     %r = kern.load %x at node [] : !flow.rows<node, 4xf32, device> -> vector<4xf32>
-    %a = kern.acc first : !kern.acc<vector<4xindex>>
+    %a = kern.acc nearest : !kern.acc<vector<4xindex>>
     // expected-error @below {{takes a row, what is looked for, and a number}}
     kern.step %a, %r, %r, %r : !kern.acc<vector<4xindex>>, vector<4xf32>, vector<4xf32>, vector<4xf32>
   }

@@ -1,0 +1,283 @@
+#include "compiler/Target/Cpp/KernelText.h"
+
+#include "compiler/Target/Cpp/KernelSummary.h"
+#include "compiler/Target/Cpp/Text.h"
+
+#include <llvm/ADT/StringExtras.h>
+
+namespace hector {
+
+using cpp::bare;
+using cpp::literal;
+using cpp::numberName;
+using exec::FormKind;
+using exec::Side;
+using flow::Domain;
+using kern::Fn;
+using mlir::Operation;
+using mlir::Type;
+using mlir::Value;
+
+//===- Names -----------------------------------------------------------------------------------------------------===//
+
+/// `base` as a word of C++.
+static std::string asWord(llvm::StringRef base) {
+  std::string name;
+  for (char c : base)
+    name += llvm::isAlnum(c) ? c : '_';
+  return name.empty() || llvm::isDigit(name.front()) ? "t" + name : name;
+}
+
+std::string KernelText::uniqueInKernel(llvm::StringRef base) {
+  std::string name = asWord(base), candidate = name;
+  for (int i = 2; !taken.insert(candidate).second; ++i)
+    candidate = name + "_" + std::to_string(i);
+  return candidate;
+}
+
+std::string KernelText::unique(llvm::StringRef base) {
+  // Next to a table `att`, its current row is `att_edge`.
+  std::string name = asWord(base);
+  if (taken.contains(name) && !levels.empty())
+    name += "_" + cpp::levelName(levels.back());
+  name = uniqueInKernel(name);
+  scopes.back().push_back(name);
+  return name;
+}
+
+KernelText::NameScope::~NameScope() {
+  for (const std::string &name : writer.scopes.back())
+    writer.taken.erase(name);
+  writer.scopes.pop_back();
+}
+
+std::string KernelText::baseOf(mlir::Location location, llvm::StringRef otherwise) {
+  llvm::StringRef name = flow::tableName(location);
+  return (name.empty() ? otherwise : name).str();
+}
+
+std::string KernelText::form(llvm::StringRef name) {
+  auto [slot, isNew] = formVariables.try_emplace(name);
+  if (isNew) {
+    slot->second = uniqueInKernel(name);
+    formNames.push_back(name.str());
+    facts.forms.push_back(*exec::formFromName(std::string_view(name)));
+  }
+  return slot->second;
+}
+
+std::string KernelText::pathTo(Domain level, mlir::ArrayAttr path) {
+  std::string place = level == Domain::One ? "0" : cpp::levelName(level);
+  for (mlir::StringAttr name : path.getAsRange<mlir::StringAttr>())
+    place = form(name.getValue()) + "[" + place + "]";
+  return place;
+}
+
+std::string KernelText::offsetsForm(Domain outer, Domain domain) {
+  Side side = kernel.getLoop() == flow::Loop::BySrc ? Side::Source : Side::Destination;
+  FormKind kind = outer != Domain::Node    ? FormKind::PlaceEdges
+                  : domain == Domain::Edge ? FormKind::Edges
+                                           : FormKind::Places;
+  return exec::formName({.kind = kind, .side = side});
+}
+
+std::string KernelText::offsetsName(Domain outer, Domain domain) {
+  return form(offsetsForm(outer, domain));
+}
+
+/// The start of a row of a table.
+std::string KernelText::rowAt(const std::string &table, Domain level, mlir::ArrayAttr path, int64_t size) {
+  if (level == Domain::One && path.empty())
+    return table;
+  // Index arrays may have 32 bits an entry, which a table's offsets need not fit.
+  std::string place = pathTo(level, path);
+  return table + " + " + cpp::times(path.empty() ? place : "int64_t{" + place + "}", size);
+}
+
+/// What the rows of a buffer are called: by their own name, or by what they come from.
+std::string KernelText::bufferBase(kern::BufferOp buffer) {
+  std::string otherwise = "row";
+  for (Operation *user : buffer.getResult().getUsers()) {
+    if (auto product = mlir::dyn_cast<kern::ProductOp>(user); product && product.getResult() == buffer.getResult())
+      otherwise = "product";
+    auto put = mlir::dyn_cast<kern::PutOp>(user);
+    Operation *source = put ? put.getRow().getDefiningOp() : nullptr;
+    if (auto load = mlir::dyn_cast_or_null<kern::LoadOp>(source))
+      otherwise = tables.at(load.getTable());
+    else if (auto map = mlir::dyn_cast_or_null<kern::MapOp>(source))
+      otherwise = stringifyFn(map.getFn());
+  }
+  return baseOf(buffer.getLoc(), otherwise);
+}
+
+Type KernelText::comparedType(Value acc) {
+  for (Operation *user : acc.getUsers())
+    if (auto step = mlir::dyn_cast<kern::StepOp>(user))
+      return kern::elementType(step.getRows().front().getType());
+  return mlir::Float32Type::get(acc.getContext());
+}
+
+//===- Formulas --------------------------------------------------------------------------------------------------===//
+
+std::string KernelText::apply(kern::MapOp map, const std::vector<std::string> &in, const std::string &offset) {
+  Type element = kern::elementType(map.getResult().getType());
+  auto infix = [&](const char *op) { return "(" + in[0] + " " + op + " " + in[1] + ")"; };
+  auto call = [&](const char *name) {
+    std::string text = space + name + "(";
+    for (size_t i = 0; i < in.size(); ++i)
+      text += (i == 0 ? "" : ", ") + bare(in[i]);
+    return text + ")";
+  };
+  switch (map.getFn()) {
+  case Fn::Copy: {
+    Type from = kern::elementType(map.getOperand(0).getType());
+    if (from == element)
+      return in[0];
+    if (from.isInteger(1))
+      return "(" + in[0] + " ? " + literal(1, element) + " : " + literal(0, element) + ")";
+    return "static_cast<" + numberName(element) + ">(" + bare(in[0]) + ")";
+  }
+  case Fn::Add:
+    return infix("+");
+  case Fn::Sub:
+    return infix("-");
+  case Fn::Mul:
+    return infix("*");
+  case Fn::Div:
+    return infix("/");
+  case Fn::Less:
+    return infix("<");
+  case Fn::LessEqual:
+    return infix("<=");
+  case Fn::Equal:
+    return infix("==");
+  case Fn::And:
+    return infix("&");
+  case Fn::Or:
+    return infix("|");
+  case Fn::Not:
+    return "(!" + in[0] + ")";
+  case Fn::Neg:
+    return "(-" + in[0] + ")";
+  case Fn::Chain:
+    return call("chain");
+  case Fn::FloorDiv:
+    return call("floorDivide");
+  case Fn::Mod:
+    return call("modulo");
+  case Fn::Pow:
+    return call("pow");
+  case Fn::Max:
+    return call("larger");
+  case Fn::Min:
+    return call("smaller");
+  case Fn::Abs:
+    return call("abs");
+  case Fn::Sign:
+    return call("sign");
+  case Fn::Floor:
+    return call("floor");
+  case Fn::Exp:
+    return call("exp");
+  case Fn::Log:
+    return call("log");
+  case Fn::Sqrt:
+    return call("sqrt");
+  case Fn::Rsqrt:
+    return call("rsqrt");
+  case Fn::Sin:
+    return call("sin");
+  case Fn::Cos:
+    return call("cos");
+  case Fn::Tanh:
+    return call("tanh");
+  case Fn::Sigmoid:
+    return call("sigmoid");
+  case Fn::Softplus:
+    return call("softplus");
+  case Fn::Erf:
+    return call("erf");
+  case Fn::Relu:
+    return call("relu");
+  case Fn::LeakyRelu:
+    return space + "leakyRelu(" + bare(in[0]) + ", " + bare(literal(map.getParameter()->convertToDouble(), element)) + ")";
+  case Fn::Select:
+    if (element.isF32() || element.isF64())
+      return call("choose");
+    return "(" + in[0] + " ? " + in[1] + " : " + in[2] + ")";
+  case Fn::Dropout: {
+    std::string kept = bare(literal(1.0 - map.getParameter()->convertToDouble(), element));
+    return "(!" + isTraining() + " ? " + in[0] + " : " + dropped(map, in[1], offset) + " ? " + literal(0, element) +
+           " : " + in[0] + " / " + kept + ")";
+  }
+  }
+  return "";
+}
+
+//===- The kernel ------------------------------------------------------------------------------------------------===//
+
+/// Names that generated code has for itself, and words of C++.
+static constexpr const char *kReserved[] = {
+    "begin", "count", "cpu", "end", "first", "fixed", "frame", "from", "head", "hector", "distance", "k", "nearest",
+    "firstRow", "last", "lastRow", "part", "piece", "r", "row", "scratch", "sizes", "space", "target", "types", "Id", "c", "carry", "cuda", "index", "lanes", "unit",
+    // Rows of loops.
+    "dst_pair", "edge", "etype", "node", "ntype", "one", "src_pair",
+    // C++
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
+    "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const",
+    "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double",
+    "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
+    "inline", "int", "int64_t", "linux", "long", "main", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
+    "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires",
+    "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template",
+    "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "uint8_t", "union", "unix",
+    "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq"};
+
+void KernelText::nameTables() {
+  for (const char *name : kReserved)
+    taken.insert(name);
+  for (int i = 0; i < 8; ++i) {
+    taken.insert("k" + std::to_string(i));
+    taken.insert("r" + std::to_string(i));
+  }
+  for (mlir::BlockArgument argument : kernel.getBody().getArguments()) {
+    bool isRead = argument.getArgNumber() < kernel.getInputs();
+    tables[argument] = uniqueInKernel(baseOf(argument.getLoc(), isRead ? "in" : "out"));
+    facts.tables.push_back(tables[argument]);
+  }
+}
+
+void KernelText::noteUnits() {
+  for (Operation &op : kernel.getBody().front()) {
+    if (auto loop = mlir::dyn_cast<kern::ForOp>(op)) {
+      facts.unit = loop.getDomain();
+      if (flow::isTraversal(kernel.getLoop()) && facts.unit != kernel.getDomain())
+        facts.balance = exec::formFromName(offsetsForm(facts.unit, kernel.getDomain()));
+    } else if (auto tile = mlir::dyn_cast<kern::TileOp>(op)) {
+      facts.unit = tile.getDomain();
+    }
+  }
+  double cost = 1;
+  kernel.walk([&](Operation *op) {
+    if (auto map = mlir::dyn_cast<kern::MapOp>(op))
+      cost += static_cast<double>(cpp::product(map.getSizes()) * cpp::product(map.getReduced()));
+    else if (auto load = mlir::dyn_cast<kern::LoadOp>(op))
+      cost += static_cast<double>(kern::rowSize(load.getResult().getType()));
+    else if (auto multiplied = mlir::dyn_cast<kern::ProductOp>(op))
+      cost += static_cast<double>(multiplied.getHeads() * multiplied.getInner() * multiplied.getOuter());
+    else if (auto outer = mlir::dyn_cast<kern::OuterOp>(op))
+      cost += static_cast<double>(outer.getHeads() * outer.getInner() * outer.getOuter());
+  });
+  facts.unitCost = cost;
+}
+
+/// What a person wants to know before reading the loops.
+void KernelText::writeSummary(Writer &out) {
+  std::string where = sourceLines(kernel);
+  out.line("// " + flow::stringifyLoop(kernel.getLoop()).str() + " " + cpp::levelName(kernel.getDomain()) +
+           (where.empty() ? "" : ", " + where));
+  for (const std::string &line : summarize(kernel, [&](Value table) { return tables.at(table); }))
+    out.line("//   " + line);
+}
+
+}  // namespace hector

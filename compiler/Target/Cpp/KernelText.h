@@ -1,0 +1,88 @@
+/// What the writers of kernels share, whatever the target: names, index arrays, tables and formulas.
+#pragma once
+
+#include "compiler/Dialect/Kern/IR/Kern.h"
+#include "compiler/Target/Cpp/Writer.h"
+#include "runtime/exec/Plan.h"
+
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringSet.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hector {
+
+/// What a launch has to know of a kernel, besides its tables.
+struct KernelFacts {
+  std::vector<std::string> tables;  // names of the arguments
+  std::vector<exec::Form> forms;
+  std::vector<exec::TotalSpec> totals;
+  exec::ScratchSpec scratch;
+  flow::Domain unit = flow::Domain::One;
+  std::optional<exec::Form> balance;
+  double unitCost = 1;
+  std::optional<exec::DeviceLaunch> device;  // where it was written for a GPU
+};
+
+class KernelText {
+public:
+  KernelFacts facts;
+
+protected:
+  /// `space` is the namespace of the functions that are called: "cpu::".
+  KernelText(kern::KernelOp kernel, std::string symbol, std::string space)
+      : kernel(kernel), symbol(std::move(symbol)), space(std::move(space)) {}
+
+  void nameTables();
+  void noteUnits();
+  void writeSummary(Writer &out);
+
+  //===- Formulas ------------------------------------------------------------------------------------------------===//
+  /// What a statement computes of one number of each operand. `offset` is that of the result's number.
+  std::string apply(kern::MapOp map, const std::vector<std::string> &operands, const std::string &offset);
+  /// What tells which numbers a dropout drops, and how to read it; declared before the loops.
+  virtual std::string dropped(kern::MapOp map, const std::string &row, const std::string &offset) = 0;
+  virtual std::string isTraining() const = 0;
+
+  //===- Names ---------------------------------------------------------------------------------------------------===//
+  /// Names that `unique` gives belong to the block that is written; the next block may have them again.
+  class NameScope {
+  public:
+    explicit NameScope(KernelText &writer) : writer(writer) { writer.scopes.emplace_back(); }
+    ~NameScope();
+    NameScope(const NameScope &) = delete;
+    NameScope &operator=(const NameScope &) = delete;
+
+  private:
+    KernelText &writer;
+  };
+  std::string unique(llvm::StringRef base);
+  std::string uniqueInKernel(llvm::StringRef base);
+  /// The name that the model gives to what is computed there.
+  static std::string baseOf(mlir::Location location, llvm::StringRef otherwise);
+  std::string form(llvm::StringRef name);
+  std::string pathTo(flow::Domain level, mlir::ArrayAttr path);
+  /// The start of a row of a table.
+  std::string rowAt(const std::string &table, flow::Domain level, mlir::ArrayAttr path, int64_t size);
+  /// Where the rows of `domain` below the current row of `outer` start.
+  std::string offsetsName(flow::Domain outer, flow::Domain domain);
+  std::string offsetsForm(flow::Domain outer, flow::Domain domain);
+  /// What the rows of a buffer are called: by their own name, or by what they come from.
+  std::string bufferBase(kern::BufferOp buffer);
+  /// The type of the numbers among which `nearest` looks.
+  static mlir::Type comparedType(mlir::Value acc);
+
+  kern::KernelOp kernel;
+  std::string symbol, space;
+  llvm::StringSet<> taken;
+  std::vector<std::vector<std::string>> scopes;  // names taken by the blocks that are open
+  std::vector<flow::Domain> levels;              // of the loops that are open
+  std::vector<std::string> formNames;
+  llvm::StringMap<std::string> formVariables;
+  llvm::DenseMap<mlir::Value, std::string> tables;
+};
+
+}  // namespace hector

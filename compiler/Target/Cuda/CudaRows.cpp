@@ -1,0 +1,568 @@
+/// Rows of numbers: how lanes read, compute and write them.
+
+#include "compiler/Target/Cpp/Text.h"
+#include "compiler/Target/Cuda/CudaWriter.h"
+
+#include <llvm/ADT/StringExtras.h>
+
+#include <cmath>
+
+namespace hector {
+
+using cpp::bare;
+using cpp::literal;
+using cpp::numberName;
+using flow::Domain;
+using flow::ReduceKind;
+using kern::AccKind;
+using kern::Fn;
+using llvm::ArrayRef;
+using mlir::AffineExpr;
+using mlir::Operation;
+using mlir::Type;
+using mlir::Value;
+
+/// Rows that take more numbers of each lane stay in memory where they are read from there.
+static constexpr int64_t kMostOwn = 32;
+
+/// Whether `word` is in a text, as a word of its own.
+static bool hasWord(const std::string &text, const std::string &word) {
+  auto isPart = [&](size_t i) { return i < text.size() && (llvm::isAlnum(text[i]) || text[i] == '_'); };
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+    if ((at == 0 || !isPart(at - 1)) && !isPart(at + word.size()))
+      return true;
+  return false;
+}
+
+//===- Who reads what --------------------------------------------------------------------------------------------===//
+
+/// All axes of a statement, the one along which it combines last.
+static llvm::SmallVector<int64_t> allAxes(kern::MapOp map) {
+  llvm::SmallVector<int64_t> axes(map.getSizes());
+  axes.append(map.getReduced().begin(), map.getReduced().end());
+  return axes;
+}
+
+static AffineExpr offsetOf(kern::MapOp map, unsigned operand) {
+  return mlir::cast<mlir::AffineMapAttr>(map.getMaps()[operand]).getValue().getResult(0);
+}
+
+CudaWriter::Combining CudaWriter::combiningOf(kern::MapOp map) const {
+  int64_t results = cpp::product(map.getSizes());
+  if (results == 1)
+    return Combining::All;
+  return results <= lanes ? Combining::Parts : Combining::Serial;
+}
+
+/// Whether a reader wants numbers of a row that may belong to other lanes.
+bool CudaWriter::isReadAnywhere(mlir::OpOperand &use) {
+  Operation *user = use.getOwner();
+  const int64_t size = kern::rowSize(use.get().getType());
+  if (size == 1)
+    return false;
+  if (auto map = mlir::dyn_cast<kern::MapOp>(user)) {
+    if (map.getCombine() && combiningOf(map) == Combining::Serial)
+      return true;
+    llvm::SmallVector<int64_t> axes = allAxes(map);
+    if (size != cpp::product(axes) ||
+        offsetOf(map, use.getOperandNumber()) != cpp::rowMajor(axes, map.getContext()))
+      return true;
+    return isInlined(map) && isRandom(map.getResult());
+  }
+  if (auto step = mlir::dyn_cast<kern::StepOp>(user)) {
+    auto fold = step.getAcc().getDefiningOp<kern::FoldOp>();
+    if (!fold)
+      return false;
+    // The accumulator is the first operand; its rows come before those of the step.
+    unsigned numRows = static_cast<unsigned>(fold.getResult().getType().getRows().size());
+    return isRandom(fold.getStep().getArgument(numRows + use.getOperandNumber() - 1));
+  }
+  return mlir::isa<kern::ConcatOp, kern::MatchOp>(user);
+}
+
+bool CudaWriter::isRandom(Value row) {
+  if (auto found = random.find(row); found != random.end())
+    return found->second;
+  bool result = llvm::any_of(row.getUses(), [&](mlir::OpOperand &use) { return isReadAnywhere(use); });
+  random[row] = result;
+  return result;
+}
+
+/// Whether a statement is computed where it is read, and not before.
+bool CudaWriter::isInlined(kern::MapOp map) {
+  Value result = map.getResult();
+  if (map.getCombine() || map.getFn() == Fn::Dropout || result.use_empty())
+    return false;
+  const bool isCopy = map.getFn() == Fn::Copy &&
+                      kern::elementType(map.getOperand(0).getType()) == kern::elementType(result.getType());
+  const bool isShort = kern::rowSize(result.getType()) == 1;
+  if (!result.hasOneUse() && (!isCopy || isShort))
+    return false;
+  for (mlir::OpOperand &use : result.getUses()) {
+    Operation *user = use.getOwner();
+    if (user->getBlock() != map->getBlock())
+      return false;
+    if (auto reader = mlir::dyn_cast<kern::MapOp>(user)) {
+      // What one lane needs and another does not must not ask other lanes.
+      if (reader.getFn() == Fn::Dropout)
+        return false;
+      // Each number is computed once.
+      if (!isCopy && cpp::product(allAxes(reader)) != kern::rowSize(result.getType()))
+        return false;
+      if (!isCopy && reader.getCombine() && combiningOf(reader) == Combining::Serial)
+        return false;
+    } else if (auto step = mlir::dyn_cast<kern::StepOp>(user)) {
+      if (step.getAcc().getDefiningOp<kern::FoldOp>() || step.getRows().size() != 1)
+        return false;
+    } else if (!mlir::isa<kern::StoreOp, kern::PutOp, kern::YieldOp>(user)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+//===- Reading ---------------------------------------------------------------------------------------------------===//
+
+CudaWriter::Point CudaWriter::pointOf(ArrayRef<int64_t> sizes, const std::string &place, int64_t ownSize) const {
+  Point point;
+  point.place = place;
+  point.ownSize = ownSize;
+  if (sizes.size() == 1) {
+    point.axes = {sizes.front() == 1 ? "0" : place};
+    return point;
+  }
+  int64_t stride = cpp::product(sizes);
+  const int64_t all = stride;
+  for (int64_t size : sizes) {
+    stride /= size;
+    std::string axis = "0";
+    if (size > 1) {
+      axis = stride == 1 ? place : "(" + place + " / " + std::to_string(stride) + ")";
+      if (size * stride != all)
+        axis = "(" + bare(axis) + " % " + std::to_string(size) + ")";
+    }
+    point.axes.push_back(axis);
+  }
+  return point;
+}
+
+std::string CudaWriter::numberAt(Value value, const Point &point) {
+  const Row &row = rows.at(value);
+  const int64_t size = kern::rowSize(value.getType());
+  if (auto map = mlir::dyn_cast_or_null<kern::MapOp>(row.op))
+    return expression(map, size == 1 ? pointOf(map.getSizes(), "0", 0)
+                                     : pointOf(map.getSizes(), point.place, point.ownSize));
+  if (size == 1)
+    return row.name;
+  if (row.isPointer) {
+    if (cpp::isStoredAsIs(row.stored) || !mlir::isa<mlir::FloatType>(row.stored))
+      return row.name + "[" + bare(point.place) + "]";
+    return "cuda::load(" + row.name + " + " + point.place + ")";
+  }
+  if (point.ownSize == size)
+    return row.name + "[c]";
+  return "lanes.at(" + row.name + ", " + bare(point.place) + ")";
+}
+
+std::string CudaWriter::expression(kern::MapOp map, const Point &point) {
+  std::vector<std::string> operands;
+  AffineExpr here = cpp::rowMajor(allAxes(map), map.getContext());
+  for (auto [i, operand] : llvm::enumerate(map.getOperands())) {
+    AffineExpr offset = offsetOf(map, static_cast<unsigned>(i));
+    const bool isSame = offset == here && kern::rowSize(operand.getType()) == cpp::product(allAxes(map));
+    Point at;
+    at.place = isSame ? point.place : cpp::offsetText(offset, point.axes);
+    at.ownSize = isSame ? point.ownSize : 0;
+    operands.push_back(numberAt(operand, at));
+  }
+  return apply(map, operands, point.place);
+}
+
+//===- Writing ---------------------------------------------------------------------------------------------------===//
+
+std::string CudaWriter::rowClass(Type row) const {
+  return "cuda::Row<" + numberName(kern::elementType(row)) + ", " + std::to_string(kern::rowSize(row)) + ", " +
+         std::to_string(lanes) + ">";
+}
+
+std::string CudaWriter::declare(Type row, const std::string &base, const std::string &value) {
+  std::string name = unique(base);
+  if (kern::rowSize(row) == 1)
+    body.line(numberName(kern::elementType(row)) + " " + name + (value.empty() ? "" : " = " + value) + ";");
+  else
+    body.line(rowClass(row) + " " + name + (value.empty() ? "" : "(" + value + ")") + ";");
+  return name;
+}
+
+void CudaWriter::loopOwn(int64_t size, const std::vector<std::string> &lines, bool isGuarded) {
+  const bool isFull = ownNumbers(size) * lanes == size;
+  const bool needsPlace = llvm::any_of(lines, [](const std::string &line) { return hasWord(line, "k"); });
+  const bool needsGuard = isGuarded && !isFull;
+  const bool isBraced = needsPlace || lines.size() > 1;
+  body.line("HECTOR_UNROLL");
+  std::string head = "for (int c = 0; c < " + std::to_string(ownNumbers(size)) + "; ++c)";
+  if (!isBraced && !needsGuard) {
+    body.line(head);
+    body.indented(lines.front());
+    return;
+  }
+  body.open(head);
+  if (needsGuard) {
+    body.line("if (!lanes.has<" + std::to_string(size) + ">(c))");
+    body.indented("continue;");
+  }
+  if (needsPlace)
+    body.line("const int k = lanes.number<" + std::to_string(size) + ">(c);");
+  for (const std::string &line : lines)
+    body.line(line);
+  body.close();
+}
+
+void CudaWriter::forOwn(int64_t size, llvm::function_ref<std::string(const Point &)> statement, bool isGuarded) {
+  if (size == 1) {
+    body.line(statement({.axes = {"0"}, .place = "0", .ownSize = 0}));
+    return;
+  }
+  loopOwn(size, {statement({.axes = {"k"}, .place = "k", .ownSize = size})}, isGuarded);
+}
+
+/// Memory of the group that all of its lanes read.
+std::string CudaWriter::takeShared(const std::string &base, Type element, int64_t size) {
+  std::string name = uniqueInKernel(base), number = numberName(element);
+  prologue.push_back(number + " *" + name + " = reinterpret_cast<" + number + " *>(groupMemory + " +
+                     std::to_string(groupBytes) + ");");
+  groupBytes += cpp::roundUp(size * cpp::numberBytes(element), 16);
+  return name;
+}
+
+/// Memory of the warp.
+std::string CudaWriter::takeWarp(const std::string &base, Type element, int64_t size) {
+  std::string name = uniqueInKernel(base), number = numberName(element);
+  prologue.push_back(number + " *" + name + " = reinterpret_cast<" + number + " *>(warpMemory + " +
+                     std::to_string(warpBytes) + ");");
+  warpBytes += cpp::roundUp(size * cpp::numberBytes(element), 16);
+  return name;
+}
+
+void CudaWriter::define(Value value, const std::string &name) {
+  const int64_t size = kern::rowSize(value.getType());
+  rows[value] = {.name = name};
+  if (size <= lanes || !isRandom(value))
+    return;
+  Type element = kern::elementType(value.getType());
+  std::string shared = takeShared(name + "_shared", element, size);
+  body.line("lanes.share(" + shared + ", " + name + ");");
+  rows[value] = {.name = shared, .isPointer = true, .stored = element};
+}
+
+std::string CudaWriter::inRegisters(Value value) {
+  const Row &row = rows.at(value);
+  const int64_t size = kern::rowSize(value.getType());
+  if (!row.op && !row.isPointer)
+    return row.name;
+  if (row.isPointer && size > 1)
+    return "lanes.load<" + std::to_string(size) + ">(" + row.name + ")";
+  std::string name = declare(value.getType(), row.op ? baseOf(row.op->getLoc(), "row") : "row");
+  forOwn(size, [&](const Point &point) {
+    return name + (size == 1 ? "" : "[c]") + " = " + bare(numberAt(value, point)) + ";";
+  });
+  return name;
+}
+
+//===- Statements ------------------------------------------------------------------------------------------------===//
+
+void CudaWriter::writeMap(kern::MapOp map) {
+  Value result = map.getResult();
+  if (result.use_empty())
+    return;
+  // Expressions stay short enough for readers, and for compilers that limit how deep parentheses nest.
+  constexpr unsigned kMaxDepth = 16;
+  unsigned depth = 1;
+  for (Value operand : map.getOperands())
+    depth = std::max(depth, 1 + depths.lookup(operand));
+  if (isInlined(map) && (depth < kMaxDepth || isRandom(result))) {
+    rows[result] = {.name = "", .op = map};
+    depths[result] = depth;
+    return;
+  }
+  if (map.getCombine())
+    return writeCombine(map);
+  std::string base = baseOf(map.getLoc(), stringifyFn(map.getFn()));
+  if (map.getFn() == Fn::Dropout) {
+    masks[result] = uniqueInKernel(base + "_mask");
+    Type f64 = mlir::Float64Type::get(map.getContext());
+    prologue.push_back("const hector::DropoutMask " + masks[result] + "(sizes.seed, sizes.step, " +
+                       std::to_string(*map.getStream()) + ", " +
+                       bare(literal(map.getParameter()->convertToDouble(), f64)) + ");");
+  }
+  const int64_t size = kern::rowSize(result.getType());
+  if (size == 1) {
+    std::string value = bare(expression(map, pointOf(map.getSizes(), "0", 0))), name = unique(base);
+    body.line("const " + numberName(kern::elementType(result.getType())) + " " + name + " = " + value + ";");
+    rows[result] = {.name = name};
+    return;
+  }
+  std::string name = declare(result.getType(), base);
+  forOwn(size, [&](const Point &point) {
+    return name + "[c] = " + bare(expression(map, pointOf(map.getSizes(), point.place, size))) + ";";
+  });
+  define(result, name);
+}
+
+/// A statement that combines numbers along one more axis.
+void CudaWriter::writeCombine(kern::MapOp map) {
+  Value result = map.getResult();
+  Type element = kern::elementType(result.getType());
+  std::string type = numberName(element);
+  const ReduceKind kind = *map.getCombine();
+  const int64_t length = map.getReduced().front(), size = kern::rowSize(result.getType());
+  const bool isSum = kind == ReduceKind::Sum || kind == ReduceKind::Mean;
+  const AccKind acc = isSum ? AccKind::Sum : kind == ReduceKind::Max ? AccKind::Max : AccKind::Min;
+  const std::string over = isSum ? "sum" : kind == ReduceKind::Max ? "largest" : "least";
+  std::string base = baseOf(map.getLoc(), stringifyFn(map.getFn())), start = bare(cpp::startOf(acc, element));
+  const std::string mean = kind == ReduceKind::Mean ? " / " + literal(static_cast<double>(length), element) : "";
+  const llvm::SmallVector<int64_t> axes = allAxes(map);
+  switch (combiningOf(map)) {
+  case Combining::All: {
+    std::string part = unique(base + "_part");
+    body.line(type + " " + part + " = " + start + ";");
+    forOwn(
+        length,
+        [&](const Point &point) {
+          return cpp::taking(space, acc, part, expression(map, pointOf(axes, point.place, point.ownSize)));
+        },
+        /*isGuarded=*/true);
+    std::string name = unique(base);
+    body.line("const " + type + " " + name + " = " +
+              (length == 1 ? part : "lanes." + over + "(" + part + ")") + mean + ";");
+    rows[result] = {.name = name};
+    return;
+  }
+  case Combining::Parts: {
+    const int64_t all = size * length;
+    std::string terms =
+        declare(kern::rowType(all, element, /*isScalar=*/all == 1), base + "_terms");
+    forOwn(all, [&](const Point &point) {
+      return terms + "[c] = " + bare(expression(map, pointOf(axes, point.place, all))) + ";";
+    });
+    std::string name = unique(base);
+    body.line("auto " + name + " = lanes." + over + "Parts<" + std::to_string(size) + ">(" + terms + ");");
+    if (!mean.empty())
+      forOwn(size, [&](const Point &) { return name + "[c] = " + name + "[c]" + mean + ";"; });
+    define(result, name);
+    return;
+  }
+  case Combining::Serial: {
+    std::string name = declare(result.getType(), base);
+    Point point = pointOf(map.getSizes(), "k", 0);
+    point.axes.push_back(length == 1 ? "0" : "r");
+    point.place = "(k * " + std::to_string(length) + " + r)";
+    std::vector<std::string> lines = {
+        type + " value = " + start + ";", "for (int r = 0; r < " + std::to_string(length) + "; ++r)",
+        "  " + cpp::taking(space, acc, "value", expression(map, point)), name + "[c] = value" + mean + ";"};
+    loopOwn(size, lines, /*isGuarded=*/false);
+    define(result, name);
+    return;
+  }
+  }
+}
+
+void CudaWriter::writeConcat(kern::ConcatOp concat) {
+  Value result = concat.getResult();
+  const int64_t repeats = concat.getRepeats(), size = kern::rowSize(result.getType()), total = size / repeats;
+  std::string name = declare(result.getType(), baseOf(concat.getLoc(), "concat"));
+  std::string part = repeats == 1 ? "0" : "(k / " + std::to_string(total) + ")";
+  std::string inPart = repeats == 1 ? "k" : "(k % " + std::to_string(total) + ")";
+  // Every lane reads a number of each part, since others may need its own, and keeps the one that it wants.
+  std::vector<std::string> lines;
+  int64_t start = 0;
+  for (Value operand : concat.getOperands()) {
+    const int64_t length = kern::rowSize(operand.getType()) / repeats;
+    std::string place = "cuda::within(" + bare(inPart) + " - " + std::to_string(start) + ", " + std::to_string(length) +
+                        ")";
+    if (repeats > 1)
+      place = "(" + part + " * " + std::to_string(length) + " + " + place + ")";
+    std::string value = bare(numberAt(operand, {.axes = {place}, .place = place, .ownSize = 0}));
+    if (start == 0) {
+      lines.push_back(numberName(kern::elementType(result.getType())) + " value = " + value + ";");
+    } else {
+      std::string other = "value" + std::to_string(lines.size());
+      lines.push_back("const auto " + other + " = " + value + ";");
+      lines.push_back("value = " + bare(inPart) + " < " + std::to_string(start) + " ? value : " + other + ";");
+    }
+    start += length;
+  }
+  lines.push_back(name + (size == 1 ? "" : "[c]") + " = value;");
+  if (size == 1) {
+    body.line(name + " = " + bare(numberAt(concat.getOperands().front())) + ";");
+    rows[result] = {.name = name};
+    return;
+  }
+  loopOwn(size, lines, /*isGuarded=*/false);
+  define(result, name);
+}
+
+void CudaWriter::writeMatch(kern::MatchOp match) {
+  const int64_t length = match.getLength(), after = match.getAfter();
+  const int64_t size = kern::rowSize(match.getResult().getType());
+  Type element = kern::elementType(match.getRow().getType());
+  std::string name = declare(match.getResult().getType(), baseOf(match.getLoc(), "match"));
+  if (size == 1) {
+    body.line(name + " = cuda::distance(" + bare(numberAt(match.getRow())) + ", " + bare(numberAt(match.getReduced())) +
+              ") < " + bare(literal(HUGE_VAL, element)) + ";");
+    rows[match.getResult()] = {.name = name};
+    return;
+  }
+  // The number at `k` is number `own` along the axis.
+  const std::string text = std::to_string(after), along = std::to_string(length);
+  auto times = [](const std::string &value, int64_t by) { return by == 1 ? value : value + " * " + std::to_string(by); };
+  const std::string first = "(k / " + std::to_string(length * after) + ")",
+                    rest = after == 1 ? "0" : "(k % " + text + ")";
+  std::string at = "(" + times(first, length * after) + " + " + times("r", after) + " + " + rest + ")";
+  std::string reduced = "(" + times(first, after) + " + " + rest + ")";
+  Point row = {.axes = {at}, .place = at, .ownSize = 0}, wanted = {.axes = {reduced}, .place = reduced, .ownSize = 0};
+  std::vector<std::string> lines = {
+      "int64_t nearest = -1;", numberName(element) + " distance = " + bare(literal(HUGE_VAL, element)) + ";",
+      "for (int r = 0; r < " + along + "; ++r)",
+      "  cuda::takeNearer(nearest, distance, r, cuda::distance(" + bare(numberAt(match.getRow(), row)) + ", " +
+          bare(numberAt(match.getReduced(), wanted)) + "));",
+      name + "[c] = nearest == k / " + text + " % " + along + ";"};
+  loopOwn(size, lines, /*isGuarded=*/false);
+  define(match.getResult(), name);
+}
+
+//===- Memory ----------------------------------------------------------------------------------------------------===//
+
+void CudaWriter::writeLoad(kern::LoadOp load) {
+  if (load.getResult().use_empty())
+    return;
+  Type stored = load.getTable().getType().getElementType();
+  const int64_t size = kern::rowSize(load.getResult().getType());
+  const std::string &table = tables.at(load.getTable());
+  std::string name = unique(table + "_" + cpp::levelName(load.getLevel()));
+  if (size == 1) {
+    std::string place = pathTo(load.getLevel(), load.getPath()), number = table + "[" + place + "]";
+    if (stored.isInteger(1))
+      number += " != 0";
+    else if (!cpp::isStoredAsIs(stored))
+      number = "cuda::load(" + table + " + " + place + ")";
+    body.line("const " + numberName(kern::elementType(load.getResult().getType())) + " " + name + " = " + number + ";");
+    rows[load.getResult()] = {.name = name};
+    return;
+  }
+  std::string from = rowAt(table, load.getLevel(), load.getPath(), size);
+  const bool isKept = ownNumbers(size) <= kMostOwn && (size <= lanes || !isRandom(load.getResult()));
+  if (isKept) {
+    body.line("const auto " + name + " = lanes.load<" + std::to_string(size) + ">(" + from + ");");
+    rows[load.getResult()] = {.name = name};
+    return;
+  }
+  body.line("const " + cpp::storageName(space, stored) + " *" + name + " = " + from + ";");
+  rows[load.getResult()] = {.name = name, .isPointer = true, .stored = stored};
+}
+
+void CudaWriter::writeStore(kern::StoreOp store) {
+  Type stored = store.getTable().getType().getElementType();
+  const int64_t size = kern::rowSize(store.getRow().getType());
+  const std::string &table = tables.at(store.getTable());
+  if (size > 1) {
+    std::string row = inRegisters(store.getRow());
+    body.line("lanes.store<" + std::to_string(size) + ">(" +
+              rowAt(table, store.getLevel(), store.getPath(), size) + ", " + row + ");");
+    return;
+  }
+  // A number that other lanes help to find is found by all of them.
+  std::string number = bare(numberAt(store.getRow(), {})), place = pathTo(store.getLevel(), store.getPath());
+  if (hasWord(number, "lanes"))
+    number = inRegisters(store.getRow());
+  body.line("if (lanes.isFirst())");
+  body.indented(cpp::isStoredAsIs(stored) || stored.isInteger(1)
+                    ? table + "[" + place + "] = " + number + ";"
+                    : "cuda::store(" + table + " + " + place + ", " + number + ");");
+}
+
+void CudaWriter::writeNumber(kern::NumberOp number) {
+  if (number.getResult().use_empty())
+    return;
+  std::string name = unique("number");
+  std::string place = pathTo(number.getLevel(), number.getPath());
+  if (number.getRelation())
+    place = pathTo(number.getLevel(), *number.getRelation()) + " * " + count(Domain::Node) + " + " + place;
+  body.line("const int64_t " + name + " = " + place + ";");
+  rows[number.getResult()] = {.name = name};
+}
+
+/// Rows of a tile are in the warp's shared memory. Those of a traversal are in a table that the launch has for itself.
+void CudaWriter::writeBuffer(kern::BufferOp buffer) {
+  kern::BufferType type = buffer.getResult().getType();
+  Buffer made;
+  made.size = kern::rowSize(type.getRow());
+  made.element = kern::elementType(type.getRow());
+  made.base = bufferBase(buffer);
+  if (auto tile = mlir::dyn_cast<kern::TileOp>(buffer->getParentOp())) {
+    made.first = "first";
+    // Rows start at odd multiples of 64 bytes, so that lanes meet few conflicts of memory banks.
+    const int64_t numbers = 64 / cpp::numberBytes(made.element), parts = (made.size + numbers - 1) / numbers;
+    made.stride = made.size == 1 ? 1 : (parts % 2 == 0 ? parts + 1 : parts) * numbers;
+    made.name = takeWarp(made.base + "_rows", made.element, *tile.getHeight() * made.stride);
+  } else {
+    made.stride = made.size;
+    made.name = uniqueInKernel(made.base + "_rows");
+    bufferParameters.push_back(numberName(made.element) + " *__restrict__ " + made.name);
+    launch.buffers.push_back({.name = made.name,
+                              .domain = static_cast<exec::Domain>(type.getDomain()),
+                              .shape = {made.size},
+                              .storage = made.element.isF64()                         ? exec::Storage::F64
+                                         : made.element.isInteger(1)                  ? exec::Storage::Bool
+                                         : mlir::isa<mlir::IndexType>(made.element) ? exec::Storage::Index
+                                                                                      : exec::Storage::F32});
+  }
+  buffers[buffer.getResult()] = made;
+}
+
+/// The current row of a buffer: a number of it, or where its numbers start.
+std::string CudaWriter::currentRow(kern::BufferType type, const Buffer &buffer) const {
+  std::string place = cpp::levelName(type.getDomain());
+  if (!buffer.first.empty())
+    place = "(" + place + " - " + buffer.first + ")";
+  if (buffer.size == 1)
+    return buffer.name + "[" + bare(cpp::times(place, buffer.stride)) + "]";
+  return buffer.name + " + " + cpp::times(place, buffer.stride);
+}
+
+void CudaWriter::writePut(kern::PutOp put) {
+  const Buffer buffer = buffers.at(put.getBuffer());
+  std::string to = currentRow(put.getBuffer().getType(), buffer), row = inRegisters(put.getRow());
+  if (buffer.size > 1) {
+    body.line("lanes.store<" + std::to_string(buffer.size) + ">(" + to + ", " + row + ");");
+    return;
+  }
+  body.line("if (lanes.isFirst())");
+  body.indented(to + " = " + row + ";");
+}
+
+void CudaWriter::writeGet(kern::GetOp get) {
+  if (get.getResult().use_empty())
+    return;
+  const Buffer &buffer = buffers.at(get.getBuffer());
+  std::string from = currentRow(get.getBuffer().getType(), buffer);
+  std::string name = unique(buffer.base + "_row");
+  // In a traversal, what the first lane wrote is read by the others.
+  if (buffer.first.empty())
+    body.line("lanes.sync();");
+  if (buffer.size == 1) {
+    body.line("const " + numberName(buffer.element) + " " + name + " = " + from + ";");
+    rows[get.getResult()] = {.name = name};
+    return;
+  }
+  const bool isKept = ownNumbers(buffer.size) <= kMostOwn && (buffer.size <= lanes || !isRandom(get.getResult()));
+  if (isKept) {
+    body.line("const auto " + name + " = lanes.load<" + std::to_string(buffer.size) + ">(" + from + ");");
+    rows[get.getResult()] = {.name = name};
+    return;
+  }
+  body.line("const " + numberName(buffer.element) + " *" + name + " = " + from + ";");
+  rows[get.getResult()] = {.name = name, .isPointer = true, .stored = buffer.element};
+}
+
+}  // namespace hector

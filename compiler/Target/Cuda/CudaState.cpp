@@ -1,0 +1,529 @@
+/// Accumulators, products and totals: what is collected over rows.
+
+#include "compiler/Target/Cpp/Text.h"
+#include "compiler/Target/Cuda/CudaWriter.h"
+
+#include <cmath>
+#include <optional>
+
+namespace hector {
+
+using cpp::bare;
+using cpp::literal;
+using cpp::numberName;
+using exec::FormKind;
+using flow::Domain;
+using flow::RowsType;
+using kern::AccKind;
+using llvm::ArrayRef;
+using mlir::Operation;
+using mlir::Type;
+using mlir::Value;
+
+/// A row of distances, one for each number of `row`.
+static Type distanceType(Type row, Type compared) {
+  const int64_t size = kern::rowSize(row);
+  return kern::rowType(size, compared, /*isScalar=*/size == 1);
+}
+
+//===- Accumulators ----------------------------------------------------------------------------------------------===//
+
+void CudaWriter::writeAcc(Value acc, AccKind kind) {
+  Type row = mlir::cast<kern::AccType>(acc.getType()).getRows().front();
+  Acc made;
+  made.names = {
+      declare(row, baseOf(acc.getLoc(), stringifyAccKind(kind)), bare(cpp::startOf(kind, kern::elementType(row))))};
+  if (cpp::needsCount(kind)) {
+    made.count = unique(made.names.front() + "_count");
+    body.line("int64_t " + made.count + " = 0;");
+  }
+  if (kind == AccKind::Nearest) {
+    Type compared = comparedType(acc);
+    made.distance =
+        declare(distanceType(row, compared), made.names.front() + "_distance", bare(literal(HUGE_VAL, compared)));
+  }
+  accs[acc] = made;
+}
+
+void CudaWriter::computeRegion(mlir::Region &region, ArrayRef<Row> arguments) {
+  for (auto [argument, row] : llvm::zip_equal(region.front().getArguments(), arguments)) {
+    rows[argument] = row;
+    if (!row.isPointer && !row.op)
+      define(argument, row.name);
+  }
+  for (Operation &op : region.front().without_terminator())
+    writeOp(op);
+}
+
+void CudaWriter::writeFold(kern::FoldOp fold) {
+  computeRegion(fold.getInit(), {});
+  Acc made;
+  for (Value value : fold.getInit().front().getTerminator()->getOperands()) {
+    std::string name = declare(value.getType(), baseOf(fold.getLoc(), "fold"));
+    body.line(name + " = " + inRegisters(value) + ";");
+    made.names.push_back(name);
+  }
+  accs[fold.getResult()] = made;
+}
+
+void CudaWriter::writeFoldStep(kern::StepOp step, kern::FoldOp fold) {
+  const Acc acc = accs.at(fold.getResult());
+  std::vector<Row> arguments;
+  for (const std::string &name : acc.names)
+    arguments.push_back({.name = name});
+  for (Value row : step.getRows())
+    arguments.push_back(rows.at(row));
+  NameScope scope(*this);
+  body.openBlock();
+  computeRegion(fold.getStep(), arguments);
+  // Old accumulators are read until all new ones are known.
+  std::vector<std::string> fresh;
+  for (Value value : fold.getStep().front().getTerminator()->getOperands()) {
+    fresh.push_back(unique("next"));
+    body.line("const auto " + fresh.back() + " = " + inRegisters(value) + ";");
+  }
+  for (auto [name, next] : llvm::zip_equal(acc.names, fresh))
+    body.line(name + " = " + next + ";");
+  body.close();
+}
+
+void CudaWriter::writeFoldFinish(kern::FinishOp finish, kern::FoldOp fold) {
+  std::vector<Row> arguments;
+  for (const std::string &name : accs.at(fold.getResult()).names)
+    arguments.push_back({.name = name});
+  computeRegion(fold.getFinish(), arguments);
+  for (auto [result, value] :
+       llvm::zip_equal(finish.getResults(), fold.getFinish().front().getTerminator()->getOperands())) {
+    std::string name = unique(baseOf(result.getLoc(), "folded"));
+    body.line("const auto " + name + " = " + inRegisters(value) + ";");
+    define(result, name);
+  }
+}
+
+void CudaWriter::writeStep(kern::StepOp step) {
+  if (auto fold = step.getAcc().getDefiningOp<kern::FoldOp>()) {
+    writeFoldStep(step, fold);
+    return;
+  }
+  auto total = step.getAcc().getDefiningOp<kern::TotalOp>();
+  const AccKind kind = total ? total.getKind() : step.getAcc().getDefiningOp<kern::AccOp>().getKind();
+  const int64_t size = kern::rowSize(step.getAcc().getType().getRows().front());
+  // The row of a total that is not sorted is found for each step.
+  const bool isScoped = total && isInMemory(total);
+  std::optional<NameScope> scope;
+  if (isScoped) {
+    scope.emplace(*this);
+    body.openBlock();
+    declareSlot(total, total.getSorted() ? "piece + " + cpp::levelName(total.getTable().getType().getDomain())
+                                         : slotOf(total));
+  }
+  const Acc acc = accs.at(step.getAcc());
+  auto at = [&](const std::string &name) {
+    return acc.isInMemory ? name + (size == 1 ? "[0]" : "[k]") : size == 1 ? name : name + "[c]";
+  };
+  if (acc.isInMemory && size == 1)
+    body.open("if (lanes.isFirst())");
+  if (kind == AccKind::Nearest) {
+    std::string number = numberAt(step.getRows()[2]);
+    forOwn(
+        size,
+        [&](const Point &point) {
+          return "cuda::takeNearer(" + at(acc.names.front()) + ", " + at(acc.distance) + ", " + number +
+                 ", cuda::distance(" + bare(numberAt(step.getRows()[0], point)) + ", " +
+                 bare(numberAt(step.getRows()[1], point)) + "));";
+        },
+        acc.isInMemory);
+  } else {
+    forOwn(
+        size,
+        [&](const Point &point) {
+          return cpp::taking(space, kind, at(acc.names.front()), numberAt(step.getRows().front(), point));
+        },
+        acc.isInMemory);
+  }
+  if (acc.isInMemory && size == 1)
+    body.close();
+  if (cpp::needsCount(kind))
+    body.line(acc.isInMemory ? "if (lanes.isFirst()) ++" + acc.count + ";" : "++" + acc.count + ";");
+  if (isScoped)
+    body.close();
+}
+
+void CudaWriter::writeFinish(kern::FinishOp finish) {
+  if (auto fold = finish.getAcc().getDefiningOp<kern::FoldOp>()) {
+    writeFoldFinish(finish, fold);
+    return;
+  }
+  const AccKind kind = finish.getAcc().getDefiningOp<kern::AccOp>().getKind();
+  const Acc acc = accs.at(finish.getAcc());
+  const std::string &name = acc.names.front();
+  Value result = finish.getResult(0);
+  Type element = kern::elementType(result.getType());
+  const int64_t size = kern::rowSize(result.getType());
+  const std::string to = size == 1 ? name : name + "[c]";
+  auto initAt = [&](unsigned i, const Point &point) { return bare(numberAt(finish.getInit()[i], point)); };
+  switch (kind) {
+  case AccKind::Sum:
+    break;
+  case AccKind::Mean:
+    forOwn(size, [&](const Point &) {
+      return to + " = " + acc.count + " > 0 ? " + to + " / static_cast<" + numberName(element) + ">(" + acc.count +
+             ") : " + to + ";";
+    });
+    break;
+  case AccKind::Max:
+  case AccKind::Min: {
+    const char *choose = kind == AccKind::Max ? "cuda::larger(" : "cuda::smaller(";
+    forOwn(size, [&](const Point &point) {
+      std::string init = finish.getInit().empty() ? literal(0, element) : initAt(0, point);
+      std::string otherwise = finish.getInit().empty() ? to : choose + init + ", " + to + ")";
+      return to + " = " + acc.count + " == 0 ? " + init + " : " + otherwise + ";";
+    });
+    break;
+  }
+  case AccKind::Nearest:
+    if (!finish.getInit().empty())
+      forOwn(size, [&](const Point &point) {
+        return to + " = cuda::distance(" + initAt(0, point) + ", " + initAt(1, point) +
+               ") <= " + (size == 1 ? acc.distance : acc.distance + "[c]") + " ? -1 : " + to + ";";
+      });
+    break;
+  }
+  define(result, name);
+}
+
+//===- Products --------------------------------------------------------------------------------------------------===//
+
+void CudaWriter::writeProduct(kern::ProductOp product) {
+  const Buffer left = buffers.at(product.getRows()), result = buffers.at(product.getResult());
+  RowsType type = product.getWeights().getType();
+  std::string number = numberName(left.element);
+  const int64_t inner = product.getInner(), outer = product.getOuter(), heads = product.getHeads();
+  const std::string &table = tables.at(product.getWeights());
+  std::string from = rowAt(table, product.getLevel(), product.getPath(), type.getRowSize()), weights;
+  if (cpp::isStoredAsIs(type.getElementType())) {
+    weights = unique(table + "_matrix");
+    body.line("const " + number + " *" + weights + " = " + from + ";");
+  } else {
+    weights = takeWarp(table + "_matrix", left.element, type.getRowSize());
+    body.line("for (int k = cuda::lane(); k < " + std::to_string(type.getRowSize()) + "; k += cuda::kWarp)");
+    body.indented(weights + "[k] = cuda::load(" + from + " + k);");
+    body.line("cuda::syncWarp();");
+  }
+  // Matrix instructions take rows that start at multiples of 16 bytes.
+  const int64_t bytes = cpp::numberBytes(left.element);
+  const bool isAligned = heads == 1 || (inner * bytes % 16 == 0 && outer * bytes % 16 == 0);
+  const int64_t stride = product.getTransposed() ? inner : outer;
+  auto shifted = [&](const std::string &name, int64_t step, bool isShared) {
+    return heads == 1 || isShared ? name : name + " + head * " + std::to_string(step);
+  };
+  std::string a = shifted(left.name, inner, product.getSharedRows()), c = shifted(result.name, outer, false);
+  std::string w = shifted(weights, inner * outer, product.getSharedWeights());
+  const bool isMatrixAligned = stride * bytes % 16 == 0 && cpp::isStoredAsIs(type.getElementType());
+  std::string call = std::string("cuda::") + (isAligned ? "multiply<" : "multiplyPlain<") + number + ", " +
+                     std::to_string(inner) + ", " + std::to_string(outer) + ", cuda::Layout::" +
+                     (product.getTransposed() ? "Transposed" : "Plain");
+  if (isAligned)
+    call += isMatrixAligned ? ", true" : ", false";
+  call += product.getGuarded() ? ", true>(" : ", false>(";
+  call += a + ", " + std::to_string(left.stride) + ", " + w + ", " + std::to_string(stride) + ", " + c + ", " +
+          std::to_string(result.stride) + ", static_cast<int>(last - first));";
+  if (heads > 1)
+    body.line("for (int head = 0; head < " + std::to_string(heads) + "; ++head)");
+  heads > 1 ? body.indented(call) : body.line(call);
+  body.line("cuda::syncWarp();");
+}
+
+/// The op whose products a total adds up, if there is one.
+static kern::OuterOp productsOf(kern::TotalOp total) {
+  for (Operation *user : total.getResult().getUsers())
+    if (auto outer = mlir::dyn_cast<kern::OuterOp>(user))
+      return outer;
+  return nullptr;
+}
+
+/// Whether products are added up in registers: one matrix, small enough, for all rows that a warp takes in a row.
+static bool isInRegisters(kern::OuterOp outer, kern::TotalOp total) {
+  const bool isOne = total.getTable().getType().getDomain() == Domain::One;
+  return outer.getHeads() == 1 && outer.getInner() <= 64 && outer.getOuter() <= 64 && (total.getSorted() || isOne);
+}
+
+void CudaWriter::writeOuter(kern::OuterOp outer) {
+  auto total = outer.getTotal().getDefiningOp<kern::TotalOp>();
+  const Buffer left = buffers.at(outer.getLeft()), right = buffers.at(outer.getRight());
+  const int64_t inner = outer.getInner(), columns = outer.getOuter(), heads = outer.getHeads();
+  const int64_t bytes = cpp::numberBytes(left.element);
+  const bool isAligned = heads == 1 || (inner * bytes % 16 == 0 && columns * bytes % 16 == 0);
+  auto operands = [&](const std::string &from) {
+    auto at = [&](const Buffer &buffer, int64_t step, bool isShared) {
+      std::string text = buffer.name + (from.empty() ? "" : " + " + cpp::times(from, buffer.stride));
+      return (heads == 1 || isShared ? text : text + " + head * " + std::to_string(step)) + ", " +
+             std::to_string(buffer.stride) + ", ";
+    };
+    return at(left, inner, outer.getSharedLeft()) + at(right, columns, outer.getSharedRight());
+  };
+  if (isInRegisters(outer, total)) {
+    body.line(accs.at(outer.getTotal()).names.front() + ".add(" + operands("") + "static_cast<int>(last - first));");
+    body.line("cuda::syncWarp();");
+    return;
+  }
+  auto call = [&](const std::string &from, const std::string &numRows) {
+    const std::string &to = accs.at(outer.getTotal()).names.front();
+    std::string matrix =
+        heads == 1 || outer.getSharedTotal() ? to : to + " + head * " + std::to_string(inner * columns);
+    if (heads > 1)
+      body.line("for (int head = 0; head < " + std::to_string(heads) + "; ++head)");
+    std::string line = std::string("cuda::addOuterProducts") + (isAligned ? "<" : "Plain<") +
+                       numberName(left.element) + ", " + std::to_string(inner) + ", " + std::to_string(columns) +
+                       ", true>(" + operands(from) + matrix + ", " + std::to_string(columns) + ", " + numRows + ");";
+    heads > 1 ? body.indented(line) : body.line(line);
+    body.line("cuda::syncWarp();");
+  };
+  NameScope scope(*this);
+  const bool isOne = total.getTable().getType().getDomain() == Domain::One;
+  if (total.getSorted() || isOne) {
+    body.openBlock();
+    declareSlot(total, total.getSorted() ? "piece + " + cpp::levelName(total.getTable().getType().getDomain())
+                                         : "piece");
+    call("", "static_cast<int>(last - first)");
+    body.close();
+    return;
+  }
+  // Rows of one tile may belong to several rows of a total that is not sorted.
+  std::string row = cpp::levelName(kernel.getDomain());
+  body.open("for (int64_t " + row + " = first; " + row + " < last; ++" + row + ")");
+  declareSlot(total, slotOf(total));
+  call("(" + row + " - first)", "1");
+  body.close();
+}
+
+//===- Totals ----------------------------------------------------------------------------------------------------===//
+
+/// Steps of a total whose rows come in any order, or take too many registers, go to memory; and so do products.
+bool CudaWriter::isInMemory(kern::TotalOp total) const {
+  const bool isOne = total.getTable().getType().getDomain() == Domain::One;
+  const bool isLong = ownNumbers(kern::rowSize(total.getResult().getType().getRows().front())) > 32;
+  return isLong || (!total.getSorted() && !isOne);
+}
+
+/// Which of its rows a total that is not sorted takes from the current row.
+std::string CudaWriter::slotOf(kern::TotalOp total) {
+  Domain target = total.getTable().getType().getDomain();
+  if (target == Domain::One)
+    return "piece";
+  return "piece * " + count(target) + " + " + pathTo(total.getLevel(), total.getPath());
+}
+
+std::string CudaWriter::totalRow(kern::TotalOp total, const std::string &slot) const {
+  std::string type = numberName(kern::elementType(total.getResult().getType().getRows().front()));
+  size_t number = static_cast<size_t>(llvm::find(totals, total) - totals.begin());
+  return "cuda::totalRow<" + type + ">(totals" + std::to_string(number) + ", " +
+         std::to_string(facts.totals[number].rowBytes) + ", " + slot + ")";
+}
+
+/// Declares the row of a total at `slot` in memory, under the name by which steps know it.
+void CudaWriter::declareSlot(kern::TotalOp total, const std::string &slot) {
+  Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
+  std::string name = unique(tables.at(total.getTable()) + "_part"), type = numberName(element);
+  body.line(type + " *" + name + " = " + totalRow(total, slot) + ";");
+  Acc acc;
+  acc.names = {name};
+  acc.isInMemory = true;
+  if (cpp::needsCount(total.getKind())) {
+    acc.count = unique(name + "_count");
+    body.line("int64_t &" + acc.count + " = *reinterpret_cast<int64_t *>(" + name + " + " +
+              std::to_string(cpp::countPlace(kern::rowSize(row), element)) + ");");
+  }
+  if (total.getKind() == AccKind::Nearest) {
+    std::string compared = numberName(comparedType(total.getResult()));
+    acc.distance = unique(name + "_distance");
+    body.line(compared + " *" + acc.distance + " = reinterpret_cast<" + compared + " *>(" + name + " + " +
+              std::to_string(kern::rowSize(row)) + ");");
+  }
+  accs[total.getResult()] = acc;
+}
+
+void CudaWriter::startTotal(kern::TotalOp total, const std::string &slot) {
+  Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
+  const int64_t size = kern::rowSize(row);
+  kern::OuterOp products = productsOf(total);
+  if (products && isInRegisters(products, total)) {
+    std::string name = unique(tables.at(total.getTable()) + "_products");
+    body.line("cuda::OuterProducts<" + numberName(element) + ", " + std::to_string(products.getInner()) + ", " +
+              std::to_string(products.getOuter()) + ", true> " + name + ";");
+    accs[total.getResult()] = {.names = {name}, .count = {}, .distance = {}};
+    return;
+  }
+  if (!isInMemory(total) && !products) {
+    writeAcc(total.getResult(), total.getKind());
+    return;
+  }
+  NameScope scope(*this);
+  if (total.getSorted())
+    body.openBlock();
+  declareSlot(total, slot);
+  const Acc acc = accs.at(total.getResult());
+  const std::string start = bare(cpp::startOf(total.getKind(), element));
+  if (products) {
+    body.line("for (int k = cuda::lane(); k < " + std::to_string(size) + "; k += cuda::kWarp)");
+    body.indented(acc.names.front() + "[k] = " + start + ";");
+    body.line("cuda::syncWarp();");
+  } else {
+    body.open("if (lanes.groupInWarp() == 0)");
+    forOwn(
+        size, [&](const Point &) { return acc.names.front() + (size == 1 ? "[0]" : "[k]") + " = " + start + ";"; },
+        /*isGuarded=*/true);
+    if (!acc.count.empty())
+      body.line(acc.count + " = 0;");
+    if (!acc.distance.empty()) {
+      std::string far = bare(literal(HUGE_VAL, comparedType(total.getResult())));
+      forOwn(
+          size, [&](const Point &) { return acc.distance + (size == 1 ? "[0]" : "[k]") + " = " + far + ";"; },
+          /*isGuarded=*/true);
+    }
+    body.close();
+  }
+  if (total.getSorted())
+    body.close();
+}
+
+/// What the groups of the warp have becomes the piece's part.
+void CudaWriter::endTotal(kern::TotalOp total, const std::string &slot) {
+  if (kern::OuterOp products = productsOf(total)) {
+    if (isInRegisters(products, total)) {
+      std::string type = numberName(kern::elementType(total.getResult().getType().getRows().front()));
+      body.open(accs.at(total.getResult()).names.front() + ".forEach([&](int i, int j, " + type + " sum)");
+      body.line(totalRow(total, slot) + "[i * " + std::to_string(products.getOuter()) + " + j] = sum;");
+      body.indent(body.indentation() - 1);
+      body.line("});");
+    }
+    return;
+  }
+  if (isInMemory(total))
+    return;
+  Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
+  const int64_t size = kern::rowSize(row);
+  const Acc acc = accs.at(total.getResult());
+  const std::string &name = acc.names.front(), type = numberName(element);
+  NameScope scope(*this);
+  body.openBlock();
+  switch (total.getKind()) {
+  case AccKind::Sum:
+  case AccKind::Mean:
+    body.line("lanes.joinGroups(" + name + ", [](" + type + " a, " + type + " b) { return a + b; });");
+    break;
+  case AccKind::Max:
+  case AccKind::Min:
+    body.line("lanes.joinGroups(" + name + ", [](" + type + " a, " + type + " b) { return cuda::" +
+              (total.getKind() == AccKind::Max ? "larger" : "smaller") + "(a, b); });");
+    break;
+  case AccKind::Nearest:
+    body.line("lanes.joinNearest(" + name + ", " + acc.distance + ");");
+    break;
+  }
+  if (!acc.count.empty())
+    body.line("lanes.joinGroups(" + acc.count + ", [](int64_t a, int64_t b) { return a + b; });");
+  declareSlot(total, slot);
+  const Acc memory = accs.at(total.getResult());
+  accs[total.getResult()] = acc;
+  body.open("if (lanes.groupInWarp() == 0)");
+  auto write = [&](const std::string &to, const std::string &from) {
+    body.line(size == 1 ? "*" + to + " = " + from + ";"
+                        : "lanes.store<" + std::to_string(size) + ">(" + to + ", " + from + ");");
+  };
+  write(memory.names.front(), name);
+  if (!acc.distance.empty())
+    write(memory.distance, acc.distance);
+  if (!acc.count.empty())
+    body.line(memory.count + " = " + acc.count + ";");
+  body.close();
+  body.close();
+}
+
+/// A thread for each number of the result adds up what the pieces left for it, in order.
+void CudaWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) {
+  Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
+  const AccKind kind = total.getKind();
+  const int64_t size = kern::rowSize(row);
+  const std::string type = numberName(element);
+  Domain target = total.getTable().getType().getDomain();
+  const std::string &table = tables.at(total.getTable());
+  std::string name = symbol + "_join" + std::to_string(number);
+  out.line("");
+  out.line("// Joins what the pieces of " + symbol + " left for " + table + ".");
+  writeHead(out, name, exec::kJoinThreads);
+  out.open("for (int64_t index = cuda::threadInGrid(); index < " + cpp::times(count(target), size) +
+           "; index += cuda::threadsInGrid())");
+  if (size == 1)
+    out.line("const int64_t target = index, k = 0;");
+  else
+    out.line("const int64_t target = index / " + std::to_string(size) + ", k = index % " + std::to_string(size) + ";");
+  out.line(type + " value = " + bare(cpp::startOf(kind, element)) + ";");
+  if (cpp::needsCount(kind))
+    out.line("int64_t count = 0;");
+  if (kind == AccKind::Nearest)
+    out.line(numberName(comparedType(total.getResult())) + " distance = " +
+             bare(literal(HUGE_VAL, comparedType(total.getResult()))) + ";");
+  if (total.getSorted()) {
+    std::string types = formVariables.lookup(
+        exec::formName({.kind = FormKind::Types, .types = cpp::typedRows(kernel.getDomain())}));
+    out.line("const int64_t firstRow = " + types + "[target], lastRow = " + types + "[target + 1];");
+    out.open("for (int64_t piece = firstRow / sizes.grain; piece * sizes.grain < lastRow && firstRow < lastRow; "
+             "++piece)");
+    out.line("const " + type + " *part = " + totalRow(total, "piece + target") + ";");
+  } else {
+    out.open("for (int64_t piece = 0; piece < sizes.pieces; ++piece)");
+    out.line("const " + type + " *part = " + totalRow(total, "piece * " + count(target) + " + target") + ";");
+  }
+  // Parts of products lie as the products are computed.
+  std::string place = "k";
+  if (kern::OuterOp products = productsOf(total); products && products.getTransposed()) {
+    const std::string rows = std::to_string(products.getInner()), columns = std::to_string(products.getOuter()),
+                      matrix = std::to_string(products.getInner() * products.getOuter());
+    place = "k / " + matrix + " * " + matrix + " + k % " + rows + " * " + columns + " + k % " + matrix + " / " + rows;
+  }
+  if (kind == AccKind::Nearest)
+    out.line("cuda::takeNearer(value, distance, part[k], reinterpret_cast<const " +
+             numberName(comparedType(total.getResult())) + " *>(part + " + std::to_string(size) + ")[k]);");
+  else
+    out.line(cpp::taking(space, kind, "value", "part[" + place + "]"));
+  if (cpp::needsCount(kind))
+    out.line("count += *reinterpret_cast<const int64_t *>(part + " + std::to_string(cpp::countPlace(size, element)) +
+             ");");
+  out.close();
+  auto initAt = [&](unsigned i) {
+    Value init = total.getInit()[i];
+    Type stored = mlir::cast<RowsType>(init.getType()).getElementType();
+    return cpp::isStoredAsIs(stored) ? tables.at(init) + "[index]" : "cuda::load(" + tables.at(init) + " + index)";
+  };
+  std::string value = "value";
+  switch (kind) {
+  case AccKind::Sum:
+    break;
+  case AccKind::Mean:
+    value = "count == 0 ? value : value / static_cast<" + type + ">(count)";
+    break;
+  case AccKind::Max:
+  case AccKind::Min:
+    if (total.getInit().empty())
+      value = "count == 0 ? " + literal(0, element) + " : value";
+    else
+      value = "count == 0 ? " + initAt(0) + " : cuda::" + (kind == AccKind::Max ? "larger(" : "smaller(") + initAt(0) +
+              ", value)";
+    break;
+  case AccKind::Nearest:
+    if (!total.getInit().empty())
+      value = "cuda::distance(" + initAt(0) + ", " + initAt(1) + ") <= distance ? -1 : value";
+    break;
+  }
+  Type stored = total.getTable().getType().getElementType();
+  if (cpp::isStoredAsIs(stored))
+    out.line(table + "[index] = " + value + ";");
+  else
+    out.line("cuda::store(" + table + " + index, " + value + ");");
+  out.close();
+  out.close();
+  out.line("HECTOR_CUDA_KERNEL(" + name + ")");
+}
+
+}  // namespace hector

@@ -1,0 +1,137 @@
+/// Writes one kernel as CUDA C++.
+///
+/// A group of lanes computes a row together (`kernels/cuda/lanes.cuh`). How loops are divided among groups is the
+/// schedule, `exec::Schedule`.
+#pragma once
+
+#include "compiler/Target/Cpp/KernelText.h"
+
+#include <optional>
+
+namespace hector {
+
+class CudaWriter : public KernelText {
+public:
+  CudaWriter(kern::KernelOp kernel, std::string symbol);
+
+  /// Writes the kernel, and a join for each of its totals: `SYMBOL_join0` and so on.
+  void write(Writer &out);
+  /// Why the kernel has no code for a GPU; empty if it has.
+  std::string refusal;
+  exec::DeviceLaunch launch;
+
+private:
+  /// A row: how its numbers are read.
+  struct Row {
+    std::string name = {};          // of a number, of a lane's own numbers, or of a pointer
+    bool isPointer = false;         // to numbers as they are stored
+    mlir::Type stored = {};         // of what a pointer points to
+    mlir::Operation *op = nullptr;  // a statement that is computed where it is read
+  };
+  struct Acc {
+    std::vector<std::string> names;  // of its rows
+    std::string count;               // of the rows that it took, where that matters
+    std::string distance;            // of the nearest row, where that is looked for
+    bool isInMemory = false;         // a total's row in memory, which only one group of the warp steps
+  };
+  struct Buffer {
+    std::string base, name;  // of a row, and of all
+    std::string first;       // the row of the domain that comes first
+    int64_t size = 1, stride = 1;
+    mlir::Type element;
+  };
+  /// Where a number of a row is read: by its place, in words of the loop around.
+  struct Point {
+    std::vector<std::string> axes;
+    std::string place;
+    int64_t ownSize = 0;  // of rows of which this is the lane's own number `c`; 0 if it is another one
+  };
+  /// How a statement that combines numbers divides them: all numbers among the lanes, parts of them among neighbouring
+  /// lanes, or each result in one lane.
+  enum class Combining { All, Parts, Serial };
+
+  //===- The kernel ----------------------------------------------------------------------------------------------===//
+  void chooseLanes();
+  void noteTotals();
+  void writeHead(Writer &out, const std::string &name, int threads);
+  void writePieces();
+  void writeTile(kern::TileOp tile);
+  void writeFor(kern::ForOp loop);
+  void writeBlock(mlir::Block &block);
+  void writeOp(mlir::Operation &op);
+  void writeJoin(Writer &out, kern::TotalOp total, unsigned number);
+  std::string count(flow::Domain domain) const;
+
+  //===- Statements ----------------------------------------------------------------------------------------------===//
+  void writeLoad(kern::LoadOp load);
+  void writeStore(kern::StoreOp store);
+  void writeNumber(kern::NumberOp number);
+  void writeBuffer(kern::BufferOp buffer);
+  void writePut(kern::PutOp put);
+  void writeGet(kern::GetOp get);
+  void writeMap(kern::MapOp map);
+  void writeCombine(kern::MapOp map);
+  void writeConcat(kern::ConcatOp concat);
+  void writeMatch(kern::MatchOp match);
+  void writeAcc(mlir::Value acc, kern::AccKind kind);
+  void writeFold(kern::FoldOp fold);
+  void writeStep(kern::StepOp step);
+  void writeFoldStep(kern::StepOp step, kern::FoldOp fold);
+  void writeFinish(kern::FinishOp finish);
+  void writeFoldFinish(kern::FinishOp finish, kern::FoldOp fold);
+  void writeProduct(kern::ProductOp product);
+  void writeOuter(kern::OuterOp outer);
+
+  //===- Totals --------------------------------------------------------------------------------------------------===//
+  /// Whether a total is kept in memory while rows are taken, instead of in registers.
+  bool isInMemory(kern::TotalOp total) const;
+  std::string slotOf(kern::TotalOp total);
+  std::string totalRow(kern::TotalOp total, const std::string &slot) const;
+  void declareSlot(kern::TotalOp total, const std::string &slot);
+  void startTotal(kern::TotalOp total, const std::string &slot);
+  void endTotal(kern::TotalOp total, const std::string &slot);
+
+  //===- Rows ----------------------------------------------------------------------------------------------------===//
+  bool isRandom(mlir::Value row);
+  bool isReadAnywhere(mlir::OpOperand &use);
+  bool isInlined(kern::MapOp map);
+  Combining combiningOf(kern::MapOp map) const;
+  std::string expression(kern::MapOp map, const Point &point);
+  std::string numberAt(mlir::Value row, const Point &point);
+  std::string numberAt(mlir::Value row) { return numberAt(row, {}); }
+  Point pointOf(llvm::ArrayRef<int64_t> sizes, const std::string &place, int64_t ownSize) const;
+  /// Writes `body(point)`, for one number or in a loop over the lane's own numbers of a row.
+  void forOwn(int64_t size, llvm::function_ref<std::string(const Point &)> body, bool isGuarded = false);
+  void loopOwn(int64_t size, const std::vector<std::string> &lines, bool isGuarded);
+  int64_t ownNumbers(int64_t size) const;
+  /// Declares a row, and gives its name.
+  std::string declare(mlir::Type row, const std::string &base, const std::string &value = "");
+  std::string rowClass(mlir::Type row) const;
+  /// A row that was computed in registers becomes one that is read as its readers need.
+  void define(mlir::Value value, const std::string &name);
+  /// A row in registers, computed from what it is.
+  std::string inRegisters(mlir::Value row);
+  std::string takeShared(const std::string &base, mlir::Type element, int64_t size);
+  std::string takeWarp(const std::string &base, mlir::Type element, int64_t size);
+  std::string currentRow(kern::BufferType type, const Buffer &buffer) const;
+  void computeRegion(mlir::Region &region, llvm::ArrayRef<Row> arguments);
+  std::string dropped(kern::MapOp map, const std::string &row, const std::string &offset) override;
+  std::string isTraining() const override { return "sizes.isTraining"; }
+
+  Writer body;
+  int lanes = 1;
+  bool isTiled = false;   // a warp takes pieces of rows; else a group takes units
+  bool isSerial = false;  // only the first group of a warp works
+  int64_t groupBytes = 0, warpBytes = 0;
+  llvm::DenseMap<mlir::Value, Row> rows;
+  llvm::DenseMap<mlir::Value, bool> random;
+  llvm::DenseMap<mlir::Value, unsigned> depths;  // of statements that are computed where they are read
+  llvm::DenseMap<mlir::Value, Acc> accs;
+  llvm::DenseMap<mlir::Value, Buffer> buffers;
+  llvm::DenseMap<mlir::Value, std::string> masks;  // of dropout
+  std::vector<std::string> prologue;               // declarations before the loops
+  std::vector<std::string> bufferParameters;
+  std::vector<kern::TotalOp> totals;
+};
+
+}  // namespace hector

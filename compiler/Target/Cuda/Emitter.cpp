@@ -1,0 +1,33 @@
+#include "compiler/Target/Cuda/Emitter.h"
+
+#include "compiler/Target/Cpp/Launches.h"
+#include "compiler/Target/Cuda/CudaWriter.h"
+
+namespace hector {
+
+Result<exec::Plan> emitCuda(mlir::ModuleOp module, const CudaOptions &options) {
+  Writer source;
+  for (const char *header : {"dropout", "lanes", "math", "pieces", "products", "storage"})
+    source.line(std::string("#include \"kernels/cuda/") + header + ".cuh\"");
+  source.line("");
+  source.line("namespace cuda = hector::cuda;");
+  source.line(std::string("using Id = ") + (options.wideIds ? "int64_t;" : "int32_t;"));
+  llvm::StringMap<KernelFacts> facts;
+  for (auto kernel : module.getOps<kern::KernelOp>()) {
+    source.line("");
+    CudaWriter writer(kernel, options.prefix + kernel.getSymName().str());
+    writer.write(source);
+    if (!writer.refusal.empty())
+      return Status::invalid(writer.refusal);
+    facts[kernel.getSymName()] = std::move(writer.facts);
+    facts[kernel.getSymName()].device = std::move(writer.launch);
+  }
+  auto plan = planOf(module, options.prefix, facts);
+  if (plan) {
+    plan->wideIds = options.wideIds;
+    plan->source = "// Kernels of " + plan->name + ".\n" + source.text();
+  }
+  return plan;
+}
+
+}  // namespace hector
