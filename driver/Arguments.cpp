@@ -3,6 +3,7 @@
 #include "language/Diagnostics.h"
 #include "runtime/base/Memory.h"
 #include "runtime/exec/Memory.h"
+#include "runtime/exec/Transfer.h"
 
 namespace hector {
 
@@ -16,7 +17,7 @@ std::vector<Argument> argumentsOf(const exec::Plan &plan, const Graph &graph) {
   std::vector<Argument> arguments;
   for (const exec::Port &input : plan.inputs) {
     const exec::TableSpec &table = plan.tables[input.table];
-    Argument argument = {input.name, table.shape};
+    Argument argument = {input.name, table.shape, exec::dtypeOf(table.storage)};
     if (table.domain != exec::Domain::One)
       argument.shape.insert(argument.shape.begin(), numbers.rows[table.domain]);
     arguments.push_back(std::move(argument));
@@ -33,7 +34,7 @@ static Result<Tensor> filled(const Argument &argument, double value) {
     return Status::failed("out of memory: the gradient `" + argument.name + "` has shape " +
                           formatShape(argument.shape));
   const std::vector<double> values(static_cast<size_t>(numbers), value);
-  return Tensor::fromDoubles(argument.shape, values, DType::F32);
+  return Tensor::fromDoubles(argument.shape, values, argument.dtype);
 }
 
 /// Says that no result has a gradient to start from; `wanted` is that of the first.

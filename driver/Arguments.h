@@ -16,6 +16,7 @@ namespace hector {
 struct Argument {
   std::string name;
   std::vector<int64_t> shape;
+  DType dtype = DType::F32;  // of gradients that are filled with one number
 };
 
 /// The inputs of a plan on a graph.

@@ -2,18 +2,17 @@
 
 #include "compiler/Analysis/Cost.h"
 #include "compiler/Conversion/FlowToKern/FlowToKern.h"
-#include "runtime/base/Memory.h"
 #include "runtime/base/Parallel.h"
 #include "runtime/base/Text.h"
 
 #include <mlir/IR/Verifier.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace hector {
 
-/// A copy of the program's module, lowered to kern.
-static Result<mlir::OwningOpRef<mlir::ModuleOp>> lowered(const Program &program) {
+Result<mlir::OwningOpRef<mlir::ModuleOp>> lowered(const Program &program) {
   mlir::OwningOpRef<mlir::ModuleOp> module = program.module().clone();
   if (mlir::failed(lowerToKern(*module)) || mlir::failed(mlir::verify(*module)))
     return Status::failed("the program could not be turned into kernels; this is a bug of Hector");
@@ -44,8 +43,8 @@ struct Candidate {
   double seconds = 0;
 };
 
-static Result<Candidate> tryPlan(const Program &program, const Graph &graph, const std::string &passes, int threads,
-                                 double memoryWeight) {
+static Result<Candidate> tryPlan(const Program &program, const Graph &graph, const Tensors &tensors,
+                                 const std::string &passes, int threads, double memoryWeight) {
   Program copy = program.clone();
   if (Status status = copy.runPasses(passes, {}, memoryWeight); !status.isOk())
     return status;
@@ -55,22 +54,44 @@ static Result<Candidate> tryPlan(const Program &program, const Graph &graph, con
   auto plan = makePlan(copy, {.wideIds = exec::needsWideIds(graph)});
   if (!plan)
     return std::move(plan).status();
-  auto memory = exec::memoryFor(*plan, graph, threads);
+  auto memory = exec::memoryFor(*plan, graph, threads, tensors);
   if (!memory)
     return std::move(memory).status();
   return Candidate{
       {std::move(copy), std::make_shared<const exec::Plan>(std::move(*plan))}, memory->peakBytes(), seconds};
 }
 
-Result<Planned> planFor(const Program &program, const Graph &graph, const PlanOptions &options) {
+/// Says that no plan fits, and what would change that.
+static Status refuse(const Program &program, int64_t smallest, int threads, const PlanOptions &options) {
+  const bool isLimited = options.memoryLimit > 0 && options.memoryLimit < options.availableMemory;
+  std::vector<std::string> advice;
+  if (isLimited && smallest <= options.availableMemory)
+    advice.emplace_back("allow more");
+  if (program.numbers() == NumberType::F64 || program.numbers() == NumberType::F32)
+    advice.emplace_back("compute with --dtype bf16");
+  if (program.hasGradients())
+    advice.emplace_back("compute without --grad");
+  std::string text = "the model needs at least " + formatBytes(smallest) + " with " + counted(threads, "thread") +
+                     " on this graph, but " +
+                     (isLimited ? "the limit is " + formatBytes(options.memoryLimit)
+                                : formatBytes(options.availableMemory) + " of memory are available");
+  for (size_t i = 0; i < advice.size(); ++i)
+    text += (i == 0 ? "; " : i + 1 == advice.size() ? ", or " : ", ") + advice[i];
+  return isLimited ? Status::invalid(text) : Status::failed(text);
+}
+
+Result<Planned> planFor(const Program &program, const Graph &graph, const Tensors &tensors,
+                        const PlanOptions &options) {
   const int threads = options.threads > 0 ? options.threads : numThreads();
+  const int64_t limit =
+      options.memoryLimit > 0 ? std::min(options.memoryLimit, options.availableMemory) : options.availableMemory;
   int64_t smallest = std::numeric_limits<int64_t>::max();
   constexpr double kMost = 256;
   for (double weight = 1; weight <= kMost; weight *= 4) {
-    auto candidate = tryPlan(program, graph, options.passes, threads, weight);
+    auto candidate = tryPlan(program, graph, tensors, options.passes, threads, weight);
     if (!candidate)
       return std::move(candidate).status();
-    if (options.memoryLimit == 0 || candidate->peakBytes <= options.memoryLimit)
+    if (candidate->peakBytes <= limit)
       return std::move(candidate->planned);
     smallest = std::min(smallest, candidate->peakBytes);
   }
@@ -78,18 +99,16 @@ Result<Planned> planFor(const Program &program, const Graph &graph, const PlanOp
   std::optional<Candidate> best;
   if (options.passes == "default")
     for (std::string_view name : planNames()) {
-      auto candidate = tryPlan(program, graph, std::string(name), threads, kMost);
+      auto candidate = tryPlan(program, graph, tensors, std::string(name), threads, kMost);
       if (!candidate)
         return std::move(candidate).status();
       smallest = std::min(smallest, candidate->peakBytes);
-      if (candidate->peakBytes <= options.memoryLimit && (!best || candidate->seconds < best->seconds))
+      if (candidate->peakBytes <= limit && (!best || candidate->seconds < best->seconds))
         best.emplace(std::move(*candidate));
     }
   if (best)
     return std::move(best->planned);
-  return Status::invalid("the model needs at least " + formatBytes(smallest) + " with " + counted(threads, "thread") +
-                         " on this graph, but the limit is " + formatBytes(options.memoryLimit) +
-                         "; allow more, or compute with --dtype bf16 or without --grad");
+  return refuse(program, smallest, threads, options);
 }
 
 Result<std::vector<NamedTensor>> runOnCpu(const Planned &planned, const Graph &graph, const Tensors &tensors,

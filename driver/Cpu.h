@@ -5,6 +5,7 @@
 #include "driver/Kernels.h"
 #include "driver/Run.h"
 #include "driver/RunPlan.h"
+#include "runtime/base/Memory.h"
 #include "runtime/exec/Plan.h"
 
 #include <cstdint>
@@ -14,6 +15,9 @@
 
 namespace hector {
 
+/// A copy of the program's module, lowered to kern.
+Result<mlir::OwningOpRef<mlir::ModuleOp>> lowered(const Program &program);
+
 /// The plan of a program, with its C++ text. The program has had its passes and has groups.
 Result<exec::Plan> makePlan(const Program &program, const CppOptions &options = {});
 
@@ -22,8 +26,9 @@ Result<std::string> kernText(const Program &program);
 
 struct PlanOptions {
   std::string passes = "default";
-  int threads = 0;          // 0: as many as there are processors
-  int64_t memoryLimit = 0;  // bytes; 0: none
+  int threads = 0;                                      // 0: as many as there are processors
+  int64_t memoryLimit = 0;                              // bytes; 0: what the machine has
+  int64_t availableMemory = hector::availableMemory();  // what it has
 };
 
 /// A program with passes run and groups formed, and its plan for one graph.
@@ -32,10 +37,12 @@ struct Planned {
   std::shared_ptr<const exec::Plan> plan;
 };
 
-/// Compiles a program, before any pass and with its graph attached, so that it fits the limit on that graph: the
-/// cheapest plan does as a rule; where it does not fit, memory counts more and more against time, and values are
-/// computed again instead of kept. Fails if no plan fits, with the smallest that was found.
-Result<Planned> planFor(const Program &program, const Graph &graph, const PlanOptions &options = {});
+/// Compiles a program, before any pass and with its graph attached, so that it fits into the memory that the options
+/// allow, on that graph and with copies of those `tensors` that have another type of number. The cheapest plan does as
+/// a rule; where it does not fit, memory counts more and more against time, and values are computed again instead of
+/// kept. Fails if no plan fits, with the smallest that was found.
+Result<Planned> planFor(const Program &program, const Graph &graph, const Tensors &tensors,
+                        const PlanOptions &options = {});
 
 /// Runs a plan on the CPU: as `run`, but with compiled code.
 Result<std::vector<NamedTensor>> runOnCpu(const Planned &planned, const Graph &graph, const Tensors &tensors,

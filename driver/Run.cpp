@@ -17,6 +17,12 @@ static std::vector<int64_t> tensorShape(flow::RowsType type, int64_t rows) {
   return shape;
 }
 
+/// The type of number that a table is stored with, so that the CPU reads a tensor without a copy.
+static DType storedType(flow::RowsType type) {
+  const mlir::Type element = type.getElementType();
+  return element.isF64() ? DType::F64 : element.isBF16() ? DType::BF16 : element.isF16() ? DType::F16 : DType::F32;
+}
+
 Table toTable(const Tensor &tensor, bool isShared) {
   Table table;
   table.rows = isShared ? 1 : tensor.shape[0];
@@ -31,7 +37,7 @@ static std::vector<Argument> argumentsOf(const Program &program, const Graph &gr
   std::vector<Argument> arguments;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     auto type = mlir::cast<flow::RowsType>(function.getArgumentTypes()[i]);
-    arguments.push_back({inputName(function, i).str(), tensorShape(type, numRows(graph, type.getDomain()))});
+    arguments.push_back({inputName(function, i).str(), tensorShape(type, numRows(graph, type.getDomain())), storedType(type)});
   }
   return arguments;
 }

@@ -14,4 +14,7 @@ struct EmbeddedFile {
 /// All that C++ for the CPU includes, sorted by name.
 std::span<const EmbeddedFile> cpuHeaders();
 
+/// All that CUDA C++ includes, for the device and, with HECTOR_EMULATED, for the host. Sorted by name.
+std::span<const EmbeddedFile> cudaHeaders();
+
 }  // namespace hector

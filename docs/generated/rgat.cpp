@@ -6,6 +6,8 @@
 #include "kernels/cpu/rows.hpp"
 #include "kernels/cpu/storage.hpp"
 
+namespace hector_kernels {
+
 namespace cpu = hector::cpu;
 using Id = int32_t;
 
@@ -531,3 +533,5 @@ HECTOR_KERNEL void hector_grad_W(const cpu::Frame &frame, int64_t begin, int64_t
       grad_W_to[k] = weight_grad_etype[k] + grad_s_etype[k];
   }
 }
+
+}  // namespace hector_kernels

@@ -4,13 +4,7 @@
 /// Only integer arithmetic on values, so that kernels of any target may include it.
 #pragma once
 
-#include <cstdint>
-
-#ifdef __CUDACC__
-#define HECTOR_ANYWHERE __host__ __device__
-#else
-#define HECTOR_ANYWHERE
-#endif
+#include "kernels/common/target.hpp"
 
 namespace hector {
 

@@ -1,8 +1,7 @@
 /// How functions are compiled.
 #pragma once
 
-/// Into every loop that calls it, so that the loop vectorises.
-#define HECTOR_INLINE [[gnu::always_inline]] inline
+#include "kernels/common/target.hpp"
 
 /// A function that the executor finds by its name.
 #define HECTOR_KERNEL extern "C" [[gnu::visibility("default")]]

@@ -1,12 +1,13 @@
 /// What generated code is called with. Shared by the executor and by every generated file.
 #pragma once
 
+#include "kernels/common/domains.hpp"
+
 #include <cstdint>
 
 namespace hector::cpu {
 
-/// The domains of tables, in the order of `Frame::rows`.
-enum Domain : int { One, NodeType, EdgeType, Node, SrcPair, DstPair, Edge, NumDomains };
+using namespace common;
 
 /// What a sum over types leaves for its join: one row per piece of the loop and type that the piece meets.
 struct Total {
@@ -20,7 +21,7 @@ struct Frame {
   void *const *tables = nullptr;
   const void *const *forms = nullptr;  // index arrays of the graph, as the launch lists them; 32 or 64 bits an entry
   const Total *totals = nullptr;       // as the launch lists them
-  const int64_t *rows = nullptr;       // of each domain
+  const int64_t *rows = nullptr;       // of each `Domain`
   int64_t grain = 1;                   // rows of a piece, for launches over rows: piece p starts at row p · grain
   int64_t pieces = 0;                  // of the launch, 0 if it has no units; the join runs all the same
   uint64_t seed = 0, step = 0;         // of dropout

@@ -1,6 +1,7 @@
 /// How generated loops find their tables, rows and working memory.
 #pragma once
 
+#include "kernels/common/segments.hpp"
 #include "kernels/cpu/frame.hpp"
 #include "kernels/cpu/products.hpp"
 
@@ -8,9 +9,7 @@
 
 namespace hector::cpu {
 
-inline constexpr int64_t smallest(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
+using namespace common;
 
 /// Table or index array number `i` of a launch.
 template <class T> T *table(const Frame &frame, int i) {
@@ -32,37 +31,6 @@ public:
 
 private:
   char *next;
-};
-
-/// The types that rows `begin` to `end` - 1 have, and their rows of each. Type t has the rows ptr[t] to ptr[t + 1] - 1.
-template <class Id> class Segments {
-public:
-  Segments(const Id *ptr, int64_t numTypes, int64_t begin, int64_t end) : last(begin), ptr(ptr), end(end) {
-    // The last type that starts at `begin` or before.
-    int64_t low = 0, high = numTypes;
-    while (high - low > 1) {
-      int64_t middle = (low + high) / 2;
-      (ptr[middle] <= begin ? low : high) = middle;
-    }
-    type = low - 1;
-  }
-  /// Goes to the next type that has rows.
-  bool next() {
-    first = last;
-    if (first >= end)
-      return false;
-    do
-      ++type;
-    while (ptr[type + 1] <= first);
-    last = smallest(ptr[type + 1], end);
-    return true;
-  }
-
-  int64_t type, first = 0, last;
-
-private:
-  const Id *ptr;
-  int64_t end;
 };
 
 /// Row `slot` of a total, whose rows take `rowBytes`.

@@ -11,8 +11,13 @@
 
 namespace hector::cuda {
 
-__device__ __forceinline__ int64_t smallest(int64_t a, int64_t b) {
-  return a < b ? a : b;
+using namespace common;
+
+/// The number that is computed with, of one that is stored.
+template <class Stored> using Number = decltype(load(static_cast<const Stored *>(nullptr)));
+
+__device__ __forceinline__ int64_t largest(int64_t a, int64_t b) {
+  return a > b ? a : b;
 }
 /// The offset in a part of `size` numbers, or the nearest one there is.
 __device__ __forceinline__ int within(int offset, int size) {
@@ -21,7 +26,7 @@ __device__ __forceinline__ int within(int offset, int size) {
 
 /// Which numbers of a row of kSize belong to which of kLanes lanes: up to four neighbours go to one lane, which then
 /// loads and stores them at once. Rows no longer than the group have one number to a lane.
-template <int kSize, int kLanes> struct Layout {
+template <int kSize, int kLanes> struct Shares {
   static constexpr int kPack = kSize % 4 == 0 && kSize >= 4 * kLanes   ? 4
                                : kSize % 2 == 0 && kSize >= 2 * kLanes ? 2
                                                                        : 1;
@@ -37,7 +42,7 @@ template <int kSize, int kLanes> struct Layout {
 
 /// A lane's own numbers of a row. Those behind the end of the row have any value.
 template <class T, int kSize, int kLanes> struct Row {
-  static constexpr int kOwn = Layout<kSize, kLanes>::kOwn;
+  static constexpr int kOwn = Shares<kSize, kLanes>::kOwn;
   T own[kOwn];
 
   Row() = default;
@@ -60,7 +65,7 @@ public:
   __device__ __forceinline__ static int lane() { return threadInBlock() % kLanes; }
   __device__ __forceinline__ static bool isFirst() { return lane() == 0; }
   __device__ __forceinline__ static int groupInWarp() { return cuda::lane() / kLanes; }
-  static constexpr int groupsInWarp() { return kGroups; }
+  __device__ __forceinline__ static constexpr int groupsInWarp() { return kGroups; }
   __device__ __forceinline__ static int groupInBlock() { return threadInBlock() / kLanes; }
   __device__ __forceinline__ static int64_t groupInGrid() {
     return blockNumber() * (numThreads() / kLanes) + groupInBlock();
@@ -73,18 +78,18 @@ public:
 
   /// The place of the lane's number c in a row, or the row's last place if it has fewer.
   template <int kSize> __device__ __forceinline__ static int number(int c) {
-    const int place = Layout<kSize, kLanes>::place(lane(), c);
-    return Layout<kSize, kLanes>::kIsFull || place < kSize ? place : kSize - 1;
+    const int place = Shares<kSize, kLanes>::place(lane(), c);
+    return Shares<kSize, kLanes>::kIsFull || place < kSize ? place : kSize - 1;
   }
   /// Whether the row has a number there.
   template <int kSize> __device__ __forceinline__ static bool has(int c) {
-    return Layout<kSize, kLanes>::kIsFull || Layout<kSize, kLanes>::place(lane(), c) < kSize;
+    return Shares<kSize, kLanes>::kIsFull || Shares<kSize, kLanes>::place(lane(), c) < kSize;
   }
 
   /// Reads a row whose numbers lie side by side, aligned to as many as a lane has neighbours.
   template <int kSize, class Stored>
   __device__ __forceinline__ static Row<Number<Stored>, kSize, kLanes> load(const Stored *from) {
-    using Here = Layout<kSize, kLanes>;
+    using Here = Shares<kSize, kLanes>;
     Row<Number<Stored>, kSize, kLanes> row;
     HECTOR_UNROLL
     for (int round = 0; round < Here::kRounds; ++round) {
@@ -105,7 +110,7 @@ public:
   /// Writes a row, as `load` reads it.
   template <int kSize, class T, class Stored>
   __device__ __forceinline__ static void store(Stored *to, const Row<T, kSize, kLanes> &row) {
-    using Here = Layout<kSize, kLanes>;
+    using Here = Shares<kSize, kLanes>;
     HECTOR_UNROLL
     for (int round = 0; round < Here::kRounds; ++round) {
       const int c = round * Here::kPack;
@@ -119,12 +124,11 @@ public:
     }
   }
   /// Writes a row to memory where all lanes of the group may read it. Nobody of the group still reads what was there.
-  template <int kSize, class T>
-  __device__ __forceinline__ static T *share(T *to, const Row<T, kSize, kLanes> &row) {
+  template <int kSize, class T, class Stored>
+  __device__ __forceinline__ static void share(Stored *to, const Row<T, kSize, kLanes> &row) {
     sync();
     store<kSize>(to, row);
     sync();
-    return to;
   }
   /// The number at any place of a row that has at most one to a lane. All lanes of the group take part.
   template <class T, int kSize> __device__ __forceinline__ static T at(const Row<T, kSize, kLanes> &row, int place) {
@@ -157,7 +161,7 @@ public:
   __device__ __forceinline__ static Row<T, kParts, kLanes> combineParts(const Row<T, kSize, kLanes> &row, T start,
                                                                        F &&take) {
     static_assert(kParts <= kLanes && kSize % kParts == 0);
-    using Here = Layout<kSize, kLanes>;
+    using Here = Shares<kSize, kLanes>;
     constexpr int kPart = kSize / kParts, kWidth = kPart / Here::kPack;
     Row<T, kParts, kLanes> parts(start);
     if constexpr (Here::kRounds == 1 && Here::kIsFull && kPart % Here::kPack == 0 && (kWidth & (kWidth - 1)) == 0) {

@@ -2,7 +2,7 @@
 
 #include <atomic>
 #include <csignal>
-#include <initializer_list>
+#include <cstddef>
 
 namespace hector {
 
@@ -13,17 +13,30 @@ static void note(int signal) {
   noted = signal;
 }
 
+static constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
+
 void noteInterrupts() {
   struct sigaction action = {};
   action.sa_handler = note;
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigemptyset(&action.sa_mask);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (int signal : kSignals) {
     struct sigaction current = {};
     // A process that was started to ignore a signal (by nohup) keeps ignoring it.
     if (sigaction(signal, nullptr, &current) == 0 && current.sa_handler != SIG_IGN)
       sigaction(signal, &action, nullptr);
   }
+}
+
+NotedInterrupts::NotedInterrupts() {
+  for (size_t i = 0; i < kSignals.size(); ++i)
+    sigaction(kSignals[i], nullptr, &previous[i]);
+  noteInterrupts();
+}
+
+NotedInterrupts::~NotedInterrupts() {
+  for (size_t i = 0; i < kSignals.size(); ++i)
+    sigaction(kSignals[i], &previous[i], nullptr);
 }
 
 int interruptSignal() {

@@ -1,10 +1,26 @@
 /// Ctrl-C and similar signals, checked where work can stop cleanly.
 #pragma once
 
+#include <array>
+#include <csignal>
+
 namespace hector {
 
 /// From now on the first SIGINT, SIGTERM or SIGHUP is only noted; a second one ends the process as usual.
 void noteInterrupts();
+
+/// The same for a stretch of work that leaves something behind if it is cut short; afterwards signals do what they did
+/// before.
+class NotedInterrupts {
+public:
+  NotedInterrupts();
+  NotedInterrupts(const NotedInterrupts &) = delete;
+  NotedInterrupts &operator=(const NotedInterrupts &) = delete;
+  ~NotedInterrupts();
+
+private:
+  std::array<struct sigaction, 3> previous;
+};
 
 /// The signal that was noted, 0 while there is none. Long loops and writers check it from time to time.
 int interruptSignal();

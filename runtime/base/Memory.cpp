@@ -62,8 +62,14 @@ std::optional<int64_t> parseBytes(std::string_view text) {
   const char *end = text.data() + text.size();
   auto [rest, error] = std::from_chars(text.data(), end, number);
   std::string_view suffix(rest, static_cast<size_t>(end - rest));
-  int shift = suffix == "K" ? 10 : suffix == "M" ? 20 : suffix == "G" ? 30 : suffix.empty() ? 0 : -1;
-  if (error != std::errc() || shift < 0 || number < 0 || number > (int64_t{1} << 40 >> shift))
+  int shift = 0;
+  if (!suffix.empty()) {
+    const size_t unit = std::string_view("KMGkmg").find(suffix[0]);
+    if (unit == std::string_view::npos || (suffix.size() > 1 && suffix.substr(1) != "iB"))
+      return std::nullopt;
+    shift = 10 * (static_cast<int>(unit % 3) + 1);
+  }
+  if (error != std::errc() || number < 0 || number > (int64_t{1} << 40 >> shift))
     return std::nullopt;
   return number << shift;
 }

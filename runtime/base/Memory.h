@@ -33,7 +33,9 @@ private:
 /// "12.0 GiB", "512 bytes".
 std::string formatBytes(int64_t bytes);
 
-/// "4096", "512K", "32M" or "1G" in bytes, up to 1024G. Nothing if `text` is something else.
+/// "4096", "512K", "32m" or "1GiB" in bytes, up to 1024G. Nothing if `text` is something else.
 std::optional<int64_t> parseBytes(std::string_view text);
+/// What it reads, for messages.
+inline constexpr const char *kByteForms = "a whole number of bytes, or of K, M or G (KiB, MiB, GiB)";
 
 }  // namespace hector

@@ -24,7 +24,13 @@ TEST(MemoryTest, BytesAreReadWithASuffix) {
   EXPECT_EQ(parseBytes("512K"), 512 << 10);
   EXPECT_EQ(parseBytes("32M"), 32 << 20);
   EXPECT_EQ(parseBytes("1024G"), int64_t{1} << 40);
-  for (const char *text : {"", "K", "1.5G", "-1", "1025G", "32Q", "32 M", "99999999999999999999"})
+  for (const char *text : {"1K", "1k", "1KiB", "1kiB"})
+    EXPECT_EQ(parseBytes(text), 1 << 10) << text;
+  for (const char *text : {"3M", "3m", "3MiB", "3miB"})
+    EXPECT_EQ(parseBytes(text), 3 << 20) << text;
+  for (const char *text : {"2G", "2g", "2GiB", "2giB"})
+    EXPECT_EQ(parseBytes(text), int64_t{2} << 30) << text;
+  for (const char *text : {"", "K", "1.5G", "-1", "1025G", "32Q", "32 M", "1KB", "1Ki", "1iB", "99999999999999999999"})
     EXPECT_EQ(parseBytes(text), std::nullopt) << text;
 }
 

@@ -1,12 +1,15 @@
 #include "runtime/base/Parallel.h"
 
+#include "runtime/base/Text.h"
+
 #include <atomic>
 #include <charconv>
 #include <condition_variable>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
+#include <optional>
 #include <sched.h>
+#include <string>
 #include <system_error>
 #include <thread>
 
@@ -16,13 +19,25 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
+/// The text of HECTOR_THREADS; nothing where it is empty or not set.
+std::optional<std::string> threadSetting() {
+  const char *text = std::getenv("HECTOR_THREADS");
+  return text && text[0] != '\0' ? std::optional<std::string>(text) : std::nullopt;
+}
+
+std::optional<int> parseThreads(const std::string &text) {
+  int value = 0;
+  const char *last = text.data() + text.size();
+  auto [end, error] = std::from_chars(text.data(), last, value);
+  if (error != std::errc() || end != last || value < 1 || value > kMaxThreads)
+    return std::nullopt;
+  return value;
+}
+
 int defaultThreads() {
-  if (const char *text = std::getenv("HECTOR_THREADS")) {
-    int value = 0;
-    auto [end, error] = std::from_chars(text, text + std::strlen(text), value);
-    if (error == std::errc() && *end == '\0' && value >= 1 && value <= kMaxThreads)
-      return value;
-  }
+  if (auto text = threadSetting())
+    if (auto threads = parseThreads(*text))
+      return *threads;
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
     return std::clamp(CPU_COUNT(&allowed), 1, kMaxThreads);
@@ -132,6 +147,14 @@ private:
 int numThreads() {
   static const int fromEnvironment = defaultThreads();
   return threadLimit > 0 ? threadLimit : fromEnvironment;
+}
+
+Status checkThreadSetting() {
+  const std::optional<std::string> text = threadSetting();
+  if (!text || parseThreads(*text))
+    return Status::ok();
+  return Status::invalid("HECTOR_THREADS is " + inTicks(*text) + "; expected a whole number of threads from 1 to " +
+                         std::to_string(kMaxThreads));
 }
 
 ThreadLimit::ThreadLimit(int threads) : previous(threadLimit) {

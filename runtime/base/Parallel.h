@@ -5,6 +5,8 @@
 /// chunk order is the same for one thread and for a hundred.
 #pragma once
 
+#include "runtime/base/Status.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -17,6 +19,9 @@ namespace hector {
 /// How many threads a loop may use: the innermost `ThreadLimit`, else HECTOR_THREADS (1 to 1024), else one per
 /// processor that this process may run on.
 int numThreads();
+
+/// Fails if HECTOR_THREADS is set to something else, which `numThreads` ignores. Programs ask at their start.
+Status checkThreadSetting();
 
 /// Sets `numThreads` for the calling thread as long as it lives.
 class ThreadLimit {

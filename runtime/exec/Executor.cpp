@@ -31,7 +31,7 @@ struct Fitting {
   std::vector<LaunchCut> cuts;
   MemoryPlan memory;
 
-  static Result<Fitting> make(const Plan &plan, const Graph &graph, int threads) {
+  static Result<Fitting> make(const Plan &plan, const Graph &graph, int threads, const InputTensors &inputs = {}) {
     if (Status status = checkPlan(plan); !status.isOk())
       return status;
     for (Side side : plan.relationEnds)
@@ -52,7 +52,7 @@ struct Fitting {
     std::vector<LaunchNumbers> launches;
     for (const LaunchCut &cut : fitting.cuts)
       launches.push_back(cut.numbers);
-    fitting.memory = planMemory(plan, fitting.numbers, launches, threads);
+    fitting.memory = planMemory(plan, fitting.numbers, launches, threads, inputs);
     return fitting;
   }
 };
@@ -179,9 +179,9 @@ struct Executor::State {
 
 // --- making one -----------------------------------------------------------------------------------------------------
 
-Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, int threads) {
+Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, int threads, const InputTensors &inputs) {
   ThreadLimit limit(threads > 0 ? threads : numThreads());
-  Result<Fitting> fitting = Fitting::make(plan, graph, numThreads());
+  Result<Fitting> fitting = Fitting::make(plan, graph, numThreads(), inputs);
   if (!fitting)
     return std::move(fitting).status();
   return std::move(fitting->memory);
@@ -211,8 +211,7 @@ Status Executor::State::prepare() {
         Result<const IdArray *> rows = resolve(graph, *form);
         if (!rows)
           return std::move(rows).status();
-        const bool staysInPlace = numbers.isSortedByType && table(port.table).order == Order::ByType;
-        outside[port.table] = staysInPlace ? nullptr : *rows;
+        outside[port.table] = isMoved(table(port.table), numbers) ? *rows : nullptr;
       }
   steps.resize(plan->steps.size());
   for (size_t i = 0; i < steps.size(); ++i)
@@ -338,10 +337,7 @@ Status Executor::setInput(std::string_view name, const Tensor &tensor) {
 
   State::Input &input = state->inputs[static_cast<size_t>(port - plan.inputs.data())];
   ThreadLimit limit(state->threads);
-  const auto alignment = static_cast<uintptr_t>(byteSize(spec.storage));
-  const bool isUsable = !input.isMoved && tensor.dtype == dtypeOf(spec.storage) && spec.storage != Storage::Bool &&
-                        reinterpret_cast<uintptr_t>(tensor.bytes) % alignment == 0;
-  if (isUsable) {
+  if (!input.isMoved && isStoredAs(spec.storage, tensor)) {
     input.owner = tensor.owner;
     // Kernels are given all tables as void *, but no step writes an input: `checkPlan`.
     state->addresses[port->table] = const_cast<std::byte *>(tensor.bytes);

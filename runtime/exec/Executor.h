@@ -36,9 +36,10 @@ struct ExecOptions {
   bool poison = false;
 };
 
-/// The memory that an executor would take, without making one: for choosing between plans. Builds the offsets that
-/// launches are cut by, and nothing else. Fails as `Executor::create` does, but for memory.
-Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, int threads);
+/// The memory that an executor would take once its inputs are set to `inputs`, without making one: for choosing between
+/// plans. Inputs without a tensor count as read where they are. Builds the offsets that launches are cut by, and
+/// nothing else. Fails as `Executor::create` does, but for memory.
+Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, int threads, const InputTensors &inputs = {});
 
 /// A table as it is stored: `rows` rows in the order and type of `spec`.
 struct TableView {

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
+#include "runtime/exec/Transfer.h"
 
 #include <algorithm>
 #include <limits>
@@ -59,6 +60,15 @@ public:
     case FormKind::PairFirst:
       need(sided(FormKind::PairNode));
       return count(form, {pairs});
+    case FormKind::EdgeUnits:
+      need(sided(FormKind::Edges));
+      return count(form, {edges / Graph::kUnitStep + 1});
+    case FormKind::PlaceEdgeUnits:
+      need(sided(FormKind::Places));
+      return count(form, {edges / Graph::kUnitStep + 1});
+    case FormKind::PlaceUnits:
+      need(sided(FormKind::Places));
+      return count(form, {pairs / Graph::kUnitStep + 1});
     case FormKind::EdgeColumn:
       return needColumn(form);
     case FormKind::EdgeRow:
@@ -286,8 +296,12 @@ std::vector<MemoryPlan::Table> findLifetimes(const Plan &plan) {
   return tables;
 }
 
-MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
-                      int threads) {
+bool isMoved(const TableSpec &table, const GraphNumbers &graph) {
+  return outsideRows(table) && !(graph.isSortedByType && table.order == Order::ByType);
+}
+
+MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches, int threads,
+                      const InputTensors &inputs) {
   MemoryPlan memory;
   memory.tables = findLifetimes(plan);
   memory.launches.resize(plan.steps.size());
@@ -329,8 +343,8 @@ MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<con
   memory.indexBytes = formBytes(formsOf(plan), graph);
   for (const Port &port : plan.inputs) {
     const TableSpec &table = plan.tables[port.table];
-    const bool isMoved = outsideRows(table) && !(graph.isSortedByType && table.order == Order::ByType);
-    if (isMoved)
+    auto tensor = inputs.find(port.name);
+    if (isMoved(table, graph) || (tensor != inputs.end() && !isStoredAs(table.storage, tensor->second)))
       memory.inputBytes = add(memory.inputBytes, tableBytes(table, graph));
   }
   return memory;

@@ -13,9 +13,11 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/exec/Plan.h"
+#include "runtime/storage/Tensor.h"
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -62,7 +64,7 @@ struct MemoryPlan {
   std::vector<Launch> launches;  // one per step
   int64_t arenaBytes = 0;
   int64_t indexBytes = 0;  // the forms that the plan reads and those that they are made from
-  int64_t inputBytes = 0;  // copies of inputs whose rows have another order outside; others depend on the caller
+  int64_t inputBytes = 0;  // copies of inputs, as far as it is known that they are copied
 
   int64_t peakBytes() const;
 };
@@ -70,9 +72,17 @@ struct MemoryPlan {
 /// When each table of a plan is needed, without its place: blocks are empty.
 std::vector<MemoryPlan::Table> findLifetimes(const Plan &plan);
 
-/// Numbers too large for an int64_t become the largest one, and are refused by `checkMemory`.
-MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
-                      int threads);
+/// Whether the rows of an input or output have another order outside.
+bool isMoved(const TableSpec &table, const GraphNumbers &graph);
+
+/// Tensors of inputs, by name.
+using InputTensors = std::map<std::string, Tensor>;
+
+/// Numbers too large for an int64_t become the largest one, and are refused by `checkMemory`. Inputs whose rows have
+/// another order outside are copied whatever they are set to, others if `inputs` has a tensor that cannot be read as it
+/// is.
+MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches, int threads,
+                      const InputTensors &inputs = {});
 
 /// Fails if a plan needs more than `limit` bytes (0: no limit) or more than there are: "`rgat` needs 1.2 GiB: tables
 /// and scratch memory 1.0 GiB (the largest table, `att`, 0.5 GiB), index arrays 0.2 GiB; the limit is 1.0 GiB".

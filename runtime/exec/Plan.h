@@ -72,19 +72,24 @@ struct ScratchSpec {
 enum class Schedule : uint8_t {
   Units,   // a group of lanes takes a unit at a time
   Pieces,  // a warp takes a piece of the rows at a time
+  Chunks,  // a group takes a chunk of the rows below units; `KERNEL_cut` finishes what several blocks have parts of
 };
 
 /// Threads of a block of the joins of totals.
 inline constexpr int kJoinThreads = 256;
 
 /// What a launch needs on a GPU. All kernels of a launch have the same parameters: tables that are read, tables that
-/// are written, buffers, index arrays, a pointer for each total, and `cuda::Sizes`.
+/// are written, buffers, index arrays, a pointer for each total, one for what Chunks carry, and `cuda::Sizes`.
 struct DeviceLaunch {
   Schedule schedule = Schedule::Units;
   int lanes = 1;                        // of a group: 1, 2, 4, 8, 16 or 32
   int threads = 256;                    // of a block
   int64_t sharedBytes = 0;              // of a block
   std::vector<TableSpec> buffers = {};  // tables that the launch has for itself while it runs
+  // Of chunks: `Sizes::grain` are the rows of a chunk, a multiple of 8 and at most 32. There are threads / lanes chunks
+  // to a block, and a block carries two parts.
+  Domain rows = Domain::Edge;  // below the units of the launch
+  int64_t partBytes = 0;       // of a lane
 
   bool operator==(const DeviceLaunch &) const = default;
 };

@@ -12,6 +12,9 @@ namespace hector::exec {
 /// The type of a tensor with the same numbers.
 DType dtypeOf(Storage storage);
 
+/// Whether the bytes of a tensor can be read as a table's: they have its type and alignment.
+bool isStoredAs(Storage storage, const Tensor &tensor);
+
 /// Row i of `to` becomes row `rows[i]` of `from`, or row i where there is no `rows`. Numbers are rounded to nearest
 /// even; Bool takes whether they differ from 0.
 void copyIn(const Tensor &from, const IdArray *rows, int64_t numRows, int64_t rowSize, Storage storage, std::byte *to);

@@ -195,6 +195,7 @@ struct Graph::Data {
   std::map<std::pair<TileRows, int64_t>, Lazy<Tiles>> tiles;
   std::map<std::pair<EdgeOrder, EdgeOrder>, Lazy<IdArray>> permutations;
   std::map<std::pair<EdgeColumn, EdgeOrder>, Lazy<IdArray>> columns;
+  std::map<std::pair<UnitRows, bool>, Lazy<IdArray>> units;
   /// The entry of one of the maps.
   template <class Map> typename Map::mapped_type &entry(Map &map, const typename Map::key_type &key) {
     std::lock_guard lock(mapsMutex);
@@ -348,7 +349,7 @@ Result<Graph> Graph::create(std::span<const int64_t> src, std::span<const int64_
   return Graph(std::move(*data));
 }
 
-Result<Graph> Graph::fromTensors(const TensorFile &file, int64_t numRelations, int64_t numNodes) {
+Result<Graph> Graph::fromTensors(const TensorFile &file, int64_t numRelations, int64_t numNodes, IdWidth width) {
   std::array<const Tensor *, kArrays.size()> arrays;
   for (size_t i = 0; i < kArrays.size(); ++i) {
     std::string name(kArrays[i]);
@@ -398,7 +399,7 @@ Result<Graph> Graph::fromTensors(const TensorFile &file, int64_t numRelations, i
                            std::to_string(kMaxRelations) + " are supported");
 
   if (ntypePtr) {
-    auto data = Data::build(sources, destinations, types, IdSource(*ntypePtr), numRelations, IdWidth::Fitting);
+    auto data = Data::build(sources, destinations, types, IdSource(*ntypePtr), numRelations, width);
     if (!data)
       return data.status();
     return Graph(std::move(*data));
@@ -425,7 +426,7 @@ Result<Graph> Graph::fromTensors(const TensorFile &file, int64_t numRelations, i
     return Status::invalid("the graph is to have " + counted(numNodes, "node") + "; at most " +
                            std::to_string(kMaxNodes) + " are supported");
   std::array<int64_t, 2> oneType = {0, numNodes};
-  auto data = Data::build(sources, destinations, types, IdSource(oneType), numRelations, IdWidth::Fitting);
+  auto data = Data::build(sources, destinations, types, IdSource(oneType), numRelations, width);
   if (!data)
     return data.status();
   return Graph(std::move(*data));
@@ -583,6 +584,26 @@ const IdArray &Graph::ntypeOfNode() const {
       for (int64_t node = data->ntypePtr[type]; node < data->ntypePtr[type + 1]; ++node)
         types.set(node, type);
     return types;
+  });
+}
+
+const IdArray &Graph::unitsOf(UnitRows rows, bool isSource) const {
+  return data->entry(data->units, {rows, isSource}).get([&] {
+    const PairIndex *places = nullptr;
+    if (rows != UnitRows::EdgesOfNodes)
+      places = isSource ? &srcPairsByNode() : &dstPairsByNode();
+    const IdArray &offsets = rows == UnitRows::EdgesOfNodes   ? (isSource ? outgoing() : incoming()).ptr
+                             : rows == UnitRows::EdgesOfPairs ? places->edgePtr
+                                                              : places->ptr;
+    const int64_t numRows = offsets[offsets.size() - 1];
+    IdArray units = IdArray::make((numRows + kUnitStep - 1) / kUnitStep, data->limit);
+    int64_t unit = 0;
+    for (int64_t i = 0; i < units.size(); ++i) {
+      while (offsets[unit + 1] <= i * kUnitStep)
+        ++unit;
+      units.set(i, unit);
+    }
+    return units;
   });
 }
 

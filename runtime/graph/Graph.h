@@ -58,7 +58,7 @@ private:
   std::variant<BigVector<int32_t>, BigVector<int64_t>> ids;
 };
 
-/// How wide a graph's ids are. Tests ask for wide ones on small graphs.
+/// How wide a graph's ids are. Tests and the fuzzer ask for wide ones on small graphs.
 enum class IdWidth { Fitting, Wide };
 
 /// Edges grouped by one end: those of node n are `edges[ptr[n]] .. edges[ptr[n+1]-1]`, in increasing order.
@@ -108,6 +108,9 @@ struct Tiles {
   int64_t count() const { return type.size(); }
 };
 
+/// Rows below units, in the order of one end: edges of nodes, edges of pairs, and pairs of nodes.
+enum class UnitRows { EdgesOfNodes, EdgesOfPairs, PairsOfNodes };
+
 /// Rows that are sorted by type, and that tiles cut: edges and pairs by relation, nodes by node type.
 enum class TileRows { Edges, SrcPairs, DstPairs, Nodes };
 
@@ -125,7 +128,8 @@ public:
   /// `graph.etype` may be absent (one relation), `graph.ntype_ptr` too (one type with `numNodes` nodes or, where that
   /// is negative, as many as the largest id needs). Where `numRelations` is negative it is the largest type + 1. While
   /// one of the four is absent, other tensors named `graph.*` are refused: they may be the missing one misspelt.
-  static Result<Graph> fromTensors(const TensorFile &file, int64_t numRelations = -1, int64_t numNodes = -1);
+  static Result<Graph> fromTensors(const TensorFile &file, int64_t numRelations = -1, int64_t numNodes = -1,
+                                   IdWidth width = IdWidth::Fitting);
 
   static constexpr int64_t kMaxNodes = int64_t{1} << 40;
   static constexpr int64_t kMaxRelations = int64_t{1} << 24;
@@ -170,6 +174,9 @@ public:
   const IdArray &dstPairFirsts() const;
   /// Where the rows of each type start, in the order of ids; types + 1 entries.
   const IdArray &typeStarts(TileRows rows) const;
+  /// The unit that every `kUnitStep`-th row belongs to, so that a loop can start in the middle.
+  static constexpr int64_t kUnitStep = 8;
+  const IdArray &unitsOf(UnitRows rows, bool isSource) const;
   /// `height` is at least 1.
   const Tiles &tiles(TileRows rows, int64_t height) const;
 

@@ -56,7 +56,7 @@ std::optional<std::string_view> between(std::string_view name, std::string_view 
   return name.substr(start.size(), name.size() - start.size() - end.size());
 }
 
-enum class Kind { Code, Compiler, Failure, Build, Lock, Copy, Foreign };
+enum class Kind { Code, Cubin, Compiler, Failure, Build, Lock, Copy, Foreign };
 
 Kind kindOf(const std::string &name) {
   auto isKeyBetween = [&](std::string_view start, std::string_view end) {
@@ -65,6 +65,8 @@ Kind kindOf(const std::string &name) {
   };
   if (isKeyBetween("", ".so"))
     return Kind::Code;
+  if (isKeyBetween("", ".cubin"))
+    return Kind::Cubin;
   if (isKeyBetween("compiler-", ".txt"))
     return Kind::Compiler;
   if (isKeyBetween("failed-", ""))
@@ -117,9 +119,14 @@ std::vector<Item> itemsIn(const std::string &folder) {
   return items;
 }
 
+/// Whether it is compiled code.
+bool isEntry(Kind kind) {
+  return kind == Kind::Code || kind == Kind::Cubin;
+}
+
 /// Whether it counts as kept; the rest belongs to processes at work, or is left by dead ones.
 bool isKept(Kind kind) {
-  return kind == Kind::Code || kind == Kind::Compiler || kind == Kind::Failure;
+  return isEntry(kind) || kind == Kind::Compiler || kind == Kind::Failure;
 }
 
 /// Whether an item was removed, by us or by someone else meanwhile.
@@ -352,8 +359,8 @@ Result<int64_t> cacheLimit() {
     return kDefaultCacheLimit;
   if (auto limit = parseBytes(text))
     return *limit;
-  return Status::invalid("HECTOR_CACHE_LIMIT is " + inTicks(text) +
-                         "; expected bytes, such as 500M or 2G, from 0 to 1024G");
+  return Status::invalid("HECTOR_CACHE_LIMIT is " + inTicks(text) + "; expected " + kByteForms +
+                         ", from 0 to 1024G, such as 500M or 2G");
 }
 
 Result<CacheState> cacheState() {
@@ -373,12 +380,13 @@ Result<CacheState> cacheState() {
       continue;
     state.numBytes += item.bytes;
     state.numFailures += item.kind == Kind::Failure;
-    if (item.kind != Kind::Code)
+    if (!isEntry(item.kind))
       continue;
     const int64_t use = item.lastUse.tv_sec;
     state.oldestUse = state.numEntries == 0 ? use : std::min(state.oldestUse, use);
     state.newestUse = state.numEntries == 0 ? use : std::max(state.newestUse, use);
     ++state.numEntries;
+    state.numGpuEntries += item.kind == Kind::Cubin;
   }
   return state;
 }
@@ -399,7 +407,7 @@ Result<ClearedCache> clearCache() {
     if (!removeItem(item))
       return Status::failed(item.path + ": cannot be removed; is the disk read-only?");
     cleared.numBytes += item.bytes;
-    cleared.numEntries += item.kind == Kind::Code;
+    cleared.numEntries += isEntry(item.kind);
     cleared.numFailures += item.kind == Kind::Failure;
   }
   return cleared;

@@ -7,6 +7,7 @@
 ///   KEY.so            a shared object, followed by a seal: its key and the hash of its bytes. Written elsewhere,
 ///                     synced and renamed; the seal is checked before it is used. Its time stamp is that of its last
 ///                     use, by which the least recently used are removed.
+///   KEY.cubin         code for a GPU; otherwise the same.
 ///   KEY.lock          locked (flock) by the process that compiles KEY; others wait for it.
 ///   hector-build-…    what a process compiles in. Its file `lock` is locked as long as that process lives.
 ///   failed-KEY        the source that could not be compiled, and what the compiler said.
@@ -49,6 +50,9 @@ private:
   FileDescriptor lock;
 };
 
+/// What compiled code runs on.
+enum class CodeKind { Host, Gpu };
+
 class CodeCache {
 public:
   /// Where code would be kept. Fails where the environment names no place.
@@ -66,7 +70,9 @@ public:
   Status insert(const std::string &name, std::span<const std::byte> bytes) const;
   std::string pathOf(const std::string &name) const { return path + "/" + name; }
 
-  static std::string codeName(const std::string &key) { return key + ".so"; }
+  static std::string codeName(const std::string &key, CodeKind kind = CodeKind::Host) {
+    return key + (kind == CodeKind::Host ? ".so" : ".cubin");
+  }
   static std::string compilerName(const std::string &key) { return "compiler-" + key + ".txt"; }
   static std::string failureName(const std::string &key) { return "failed-" + key; }
 
@@ -102,11 +108,12 @@ Result<int64_t> cacheLimit();
 
 struct CacheState {
   std::string folder;
-  int64_t numEntries = 0;  // shared objects
+  int64_t numEntries = 0;     // shared objects and cubins
+  int64_t numGpuEntries = 0;  // cubins
   int64_t numFailures = 0;
   int64_t numBytes = 0;  // of all
   int64_t limit = 0;
-  int64_t oldestUse = 0, newestUse = 0;  // seconds since 1970; of the shared objects
+  int64_t oldestUse = 0, newestUse = 0;  // seconds since 1970; of the entries
 };
 /// Creates nothing: a folder that is missing is empty. Fails where it is not safe.
 Result<CacheState> cacheState();

@@ -1,5 +1,6 @@
 #include "runtime/jit/Cache.h"
 
+#include "runtime/base/Memory.h"
 #include "runtime/jit/JitFolderTest.h"
 
 #include <chrono>
@@ -165,8 +166,8 @@ TEST_F(CacheTest, LimitComesFromTheEnvironment) {
   Setting given("HECTOR_CACHE_LIMIT", "500M");
   EXPECT_EQ(*cacheLimit(), 500 << 20);
   Setting wrong("HECTOR_CACHE_LIMIT", "a lot");
-  EXPECT_EQ(cacheLimit().status().message(),
-            "HECTOR_CACHE_LIMIT is `a lot`; expected bytes, such as 500M or 2G, from 0 to 1024G");
+  EXPECT_EQ(cacheLimit().status().message(), std::string("HECTOR_CACHE_LIMIT is `a lot`; expected ") + kByteForms +
+                                                 ", from 0 to 1024G, such as 500M or 2G");
 }
 
 // Processes.
@@ -227,6 +228,25 @@ TEST_F(CacheTest, LeftoversOfDeadProcessesAreRemoved) {
   cache->trim(kDefaultCacheLimit);
   EXPECT_EQ(cachedNames(""),
             (std::vector<std::string>{"hector-build-000000", living->path().substr(cached().size() + 1), "notes.txt"}));
+}
+
+TEST_F(CacheTest, CodeForGpusIsKeptAndTrimmedLikeOther) {
+  auto cache = CodeCache::open();
+  ASSERT_TRUE(cache);
+  ASSERT_TRUE(cache->insert(codeName('a'), bytesOf("bytes")).isOk());
+  const std::string cubin = CodeCache::codeName(std::string(32, 'b'), CodeKind::Gpu);
+  ASSERT_TRUE(cache->insert(cubin, bytesOf("bytes")).isOk());
+  age(cached(codeName('a')), 1000);
+  auto state = cacheState();
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->numEntries, 2);
+  EXPECT_EQ(state->numGpuEntries, 1);
+  EXPECT_NEAR(static_cast<double>(state->newestUse - state->oldestUse), 1000, 10);
+  cache->trim(static_cast<int64_t>(std::filesystem::file_size(cached(cubin))));
+  EXPECT_EQ(cachedNames(""), std::vector<std::string>{cubin});
+  auto cleared = clearCache();
+  ASSERT_TRUE(cleared);
+  EXPECT_EQ(cleared->numEntries, 1);
 }
 
 // What users see and empty.

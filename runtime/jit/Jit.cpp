@@ -26,14 +26,40 @@ namespace {
 
 /// Changes whenever code of before must not be found any more.
 constexpr const char *kFormat = "hector code 1";
-constexpr const char *kOutput = "code.so";
 
-std::string keyOf(const CodeRequest &request, const HostCompiler &compiler) {
+/// The system's compiler as the cache sees it.
+class HostCodeCompiler : public CodeCompiler {
+public:
+  explicit HostCodeCompiler(HostCompiler compiler) : compiler(std::move(compiler)) {}
+
+  std::string title() const override { return compiler.title(); }
+  std::string identity(const CodeRequest &request) const override {
+    const bool isNative = std::any_of(request.flags.begin(), request.flags.end(), [](const std::string &flag) {
+      return flag.starts_with("-m") && flag.ends_with("=native");
+    });
+    return compiler.path + "\n" + compiler.version + "\n" + (isNative ? identityOf(thisProcessor()) : "");
+  }
+  CodeKind kind() const override { return CodeKind::Host; }
+  Result<std::string> compile(const CodeRequest &request, const std::string &folder,
+                              const std::string &output) const override {
+    auto code = runCompiler(compiler, {request.main.name, request.flags, output}, folder);
+    if (!code)
+      return code.status();
+    return *code == 0 ? "" : "exit code " + std::to_string(*code);
+  }
+  std::string errors(const std::string &folder) const override { return firstErrors(folder); }
+
+private:
+  HostCompiler compiler;
+};
+
+std::string keyOf(const CodeRequest &request, const CodeCompiler &compiler) {
   TextHash hash;
-  for (std::string_view text :
-       {std::string_view(kFormat), std::string_view(HECTOR_VERSION), std::string_view(compiler.path),
-        std::string_view(compiler.version), std::string_view(request.main.name), std::string_view(request.main.text)})
-    hash.add(text);
+  hash.add(kFormat);
+  hash.add(HECTOR_VERSION);
+  hash.add(compiler.identity(request));
+  hash.add(request.main.name);
+  hash.add(request.main.text);
   hash.add(std::to_string(request.headers.size()));
   for (const CodeFile &header : request.headers) {
     hash.add(header.name);
@@ -41,9 +67,6 @@ std::string keyOf(const CodeRequest &request, const HostCompiler &compiler) {
   }
   for (const std::string &flag : request.flags)
     hash.add(flag);
-  if (std::any_of(request.flags.begin(), request.flags.end(),
-                  [](const std::string &flag) { return flag.starts_with("-m") && flag.ends_with("=native"); }))
-    hash.add(identityOf(thisProcessor()));
   return hash.digest();
 }
 
@@ -103,22 +126,23 @@ struct Attempt {
 };
 
 /// Compiles in `folder`. A source that cannot be compiled is kept as `failurePath`, or where it is.
-Attempt compileIn(BuildFolder &folder, const CodeRequest &request, const HostCompiler &compiler,
+Attempt compileIn(BuildFolder &folder, const CodeRequest &request, const CodeCompiler &compiler,
                   const std::string &failurePath) {
   Attempt attempt;
   attempt.folderFailure = writeSources(request, folder.path() + "/source");
   if (!attempt.folderFailure.isOk())
     return attempt;
-  auto code = runCompiler(compiler, {request.main.name, request.flags, kOutput}, folder.path());
-  if (!code) {  // for the compiler's output cannot be written, perhaps
+  const std::string outputName = CodeCache::codeName("code", compiler.kind());
+  auto refusal = compiler.compile(request, folder.path(), outputName);
+  if (!refusal) {  // for the compiler's output cannot be written, perhaps
     if (interruptSignal())
       attempt.failure = interrupted("compiling " + request.what);
     else
-      attempt.folderFailure = code.status();
+      attempt.folderFailure = refusal.status();
     return attempt;
   }
-  auto output = mapFile(folder.path() + "/" + kOutput);
-  if (*code == 0 && output && !output->bytes.empty()) {
+  auto output = mapFile(folder.path() + "/" + outputName);
+  if (refusal->empty() && output && !output->bytes.empty()) {
     attempt.code = std::move(output).take();
     return attempt;
   }
@@ -127,8 +151,8 @@ Attempt compileIn(BuildFolder &folder, const CodeRequest &request, const HostCom
       attempt.folderFailure = Status::failed(folder.path() + ": " + reason);
       return attempt;
     }
-  std::string message = compiler.title() + " could not compile the code of " + request.what + " (exit code " +
-                        std::to_string(*code) + ")\n" + firstErrors(folder.path());
+  std::string message = compiler.title() + " could not compile the code of " + request.what + " (" +
+                        (refusal->empty() ? "it left no code" : *refusal) + ")\n" + compiler.errors(folder.path());
   message += "   help: source and output of the compiler are in " + shortPath(folder.keep(failurePath)) +
              "; please report this as a bug of Hector, unless memory or disk space ran out";
   attempt.failure = Status::failed(std::move(message));
@@ -140,13 +164,13 @@ void tell(const std::function<void(const std::string &)> &listener, const std::s
     listener(line);
 }
 
-void announce(const CodeRequest &request, const HostCompiler &compiler, const std::string &note,
+void announce(const CodeRequest &request, const CodeCompiler &compiler, const std::string &note,
               const JitEvents &events) {
   tell(events.onCompile, "compiling " + request.what + " with " + compiler.title() + " (" + note + ")");
 }
 
 /// Compiles in a folder of its own, and keeps nothing. `why` says why.
-Result<CompiledCode> compileApart(const CodeRequest &request, const HostCompiler &compiler, const Status &why,
+Result<CompiledCode> compileApart(const CodeRequest &request, const CodeCompiler &compiler, const Status &why,
                                   const JitEvents &events) {
   tell(events.onWarning, "compiled code is not kept: " + why.message());
   auto folder = BuildFolder::createTemporary();
@@ -182,7 +206,7 @@ Result<Library> loadCode(std::span<const std::byte> bytes) {
   auto folder = BuildFolder::createTemporary();
   if (!folder)
     return folder.status();
-  const std::string path = folder->path() + "/" + kOutput;
+  const std::string path = folder->path() + "/" + CodeCache::codeName("code");
   if (Status status = replaceFile(path, std::span(&bytes, 1)); !status.isOk())
     return status;
   auto library = Library::open(path);
@@ -194,19 +218,14 @@ Result<Library> loadCode(std::span<const std::byte> bytes) {
 
 // Compiling.
 
-Result<CompiledCode> findOrCompile(const CodeRequest &request, const JitEvents &events) {
-  if (Status status = checkNames(request); !status.isOk())
-    return status;
-  auto cache = CodeCache::open();
-  auto compiler = findCompiler(cache ? &*cache : nullptr);
-  if (!compiler)
-    return compiler.status();
+static Result<CompiledCode> findOrCompileIn(const Result<CodeCache> &cache, const CodeRequest &request,
+                                            const CodeCompiler &compiler, const JitEvents &events) {
   if (!cache) {
-    announce(request, *compiler, "not kept", events);
-    return compileApart(request, *compiler, cache.status(), events);
+    announce(request, compiler, "not kept", events);
+    return compileApart(request, compiler, cache.status(), events);
   }
 
-  const std::string key = keyOf(request, *compiler), name = CodeCache::codeName(key);
+  const std::string key = keyOf(request, compiler), name = CodeCache::codeName(key, compiler.kind());
   auto found = [&]() -> std::optional<CompiledCode> {
     auto file = cache->find(name);
     if (!file)
@@ -223,13 +242,13 @@ Result<CompiledCode> findOrCompile(const CodeRequest &request, const JitEvents &
     return *code;
   auto folder = lock ? cache->createBuildFolder() : Result<BuildFolder>(lock.status());
   if (!folder) {
-    announce(request, *compiler, "not kept", events);
-    return compileApart(request, *compiler, folder.status(), events);
+    announce(request, compiler, "not kept", events);
+    return compileApart(request, compiler, folder.status(), events);
   }
-  announce(request, *compiler, "first run; kept in " + shortPath(cache->folder()), events);
-  Attempt attempt = compileIn(*folder, request, *compiler, cache->pathOf(CodeCache::failureName(key)));
+  announce(request, compiler, "first run; kept in " + shortPath(cache->folder()), events);
+  Attempt attempt = compileIn(*folder, request, compiler, cache->pathOf(CodeCache::failureName(key)));
   if (!attempt.folderFailure.isOk())
-    return compileApart(request, *compiler, attempt.folderFailure, events);
+    return compileApart(request, compiler, attempt.folderFailure, events);
   if (!attempt.failure.isOk())
     return attempt.failure;
   Status kept = cache->insert(name, attempt.code->bytes);
@@ -244,6 +263,22 @@ Result<CompiledCode> findOrCompile(const CodeRequest &request, const JitEvents &
   if (auto code = found())
     return *code;
   return CompiledCode{attempt.code->bytes, attempt.code->owner, ""};
+}
+
+Result<CompiledCode> findOrCompile(const CodeRequest &request, const CodeCompiler &compiler, const JitEvents &events) {
+  if (Status status = checkNames(request); !status.isOk())
+    return status;
+  return findOrCompileIn(CodeCache::open(), request, compiler, events);
+}
+
+Result<CompiledCode> findOrCompile(const CodeRequest &request, const JitEvents &events) {
+  if (Status status = checkNames(request); !status.isOk())
+    return status;
+  const auto cache = CodeCache::open();
+  auto compiler = findCompiler(cache ? &*cache : nullptr);
+  if (!compiler)
+    return compiler.status();
+  return findOrCompileIn(cache, request, HostCodeCompiler(std::move(*compiler)), events);
 }
 
 Result<Library> loadOrCompile(const CodeRequest &request, const JitEvents &events) {

@@ -1,4 +1,4 @@
-/// Compiles generated C++ into shared objects, keeps them (see Cache.h) and loads them.
+/// Compiles generated code, keeps the result (see Cache.h), and loads shared objects.
 ///
 /// Code is found again by the hash of all that it depends on: sources, flags, the compiler and its version, the
 /// processor if it is compiled for the one that it runs on, and Hector's version. All functions may be called from any
@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/jit/Cache.h"
 
 #include <cstddef>
 #include <functional>
@@ -36,7 +37,7 @@ struct JitEvents {
   std::function<void(const std::string &line)> onWarning;
 };
 
-/// A shared object's bytes, valid as long as `owner` or a copy of it.
+/// Compiled code, valid as long as `owner` or a copy of it.
 struct CompiledCode {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
@@ -59,8 +60,29 @@ private:
   std::unique_ptr<void, Close> handle;
 };
 
+/// What turns sources into code: the C++ compiler of the system, NVRTC.
+class CodeCompiler {
+public:
+  virtual ~CodeCompiler() = default;
+  /// For messages: "g++ 12.2.0".
+  virtual std::string title() const = 0;
+  /// What the code depends on besides the request: at least the compiler's version.
+  virtual std::string identity(const CodeRequest &request) const = 0;
+  virtual CodeKind kind() const = 0;
+  /// Compiles in `folder`: sources and headers are below `source` there, the code goes into the file `output`, and
+  /// all that the compiler says into `compiler.txt`. Returns an empty text, or how the compiler refused the source:
+  /// "exit code 1". Fails where the compiler could not be run.
+  virtual Result<std::string> compile(const CodeRequest &request, const std::string &folder,
+                                      const std::string &output) const = 0;
+  /// The first errors in `compiler.txt`, a few indented lines.
+  virtual std::string errors(const std::string &folder) const = 0;
+};
+
 /// Finds the code in the cache or compiles it. A cache that cannot be used is no reason to fail. Where the compiler
 /// fails, the message has its first errors and where source and output are kept.
+Result<CompiledCode> findOrCompile(const CodeRequest &request, const CodeCompiler &compiler,
+                                   const JitEvents &events = {});
+/// The same with the C++ compiler of the system.
 Result<CompiledCode> findOrCompile(const CodeRequest &request, const JitEvents &events = {});
 
 /// Loads a shared object from memory, by way of a temporary file.

@@ -1,6 +1,7 @@
 #include "runtime/jit/Jit.h"
 
 #include "runtime/base/Interrupt.h"
+#include "runtime/base/Memory.h"
 #include "runtime/jit/Compiler.h"
 #include "runtime/jit/JitFolderTest.h"
 
@@ -191,8 +192,8 @@ TEST_F(JitTest, TheLimitIsKept) {
   EXPECT_TRUE(cachedNames("").empty());
   Setting wrong("HECTOR_CACHE_LIMIT", "a lot");
   expectAnswer(request());
-  EXPECT_EQ(warnings, std::vector<std::string>{
-                          "HECTOR_CACHE_LIMIT is `a lot`; expected bytes, such as 500M or 2G, from 0 to 1024G"});
+  EXPECT_EQ(warnings, std::vector<std::string>{std::string("HECTOR_CACHE_LIMIT is `a lot`; expected ") + kByteForms +
+                                               ", from 0 to 1024G, such as 500M or 2G"});
 }
 
 // Where nothing can be kept.

@@ -5,39 +5,24 @@ namespace hector::numerics {
 Result<size_t> CpuBatch::add(Program program, const Graph &graph) {
   if (Status status = program.formGroups(); !status.isOk())
     return status;
-  auto plan =
-      makePlan(program, {.wideIds = exec::needsWideIds(graph), .prefix = "p" + std::to_string(items.size()) + "_"});
-  if (!plan)
-    return std::move(plan).status();
-  items.push_back({std::move(program), std::make_shared<const exec::Plan>(std::move(*plan))});
-  return items.size() - 1;
+  auto number = batch.add(program, graph);
+  if (number)
+    programs.push_back(std::move(program));
+  return number;
 }
 
 Status CpuBatch::compile(const std::vector<std::string> &flags) {
-  exec::Plan all;
-  all.name = "batch";
-  for (const Item &item : items)
-    all.source += item.plan->source;
-  auto loaded = loadKernels(all, {}, flags);
-  if (!loaded)
-    return std::move(loaded).status();
-  lookup = std::move(*loaded);
+  for (const KernelBatch::Failure &failure : batch.compile(flags))
+    return Status(failure.status).during("program " + std::to_string(failure.numbers.front()));
   return Status::ok();
 }
 
 Result<exec::Executor> CpuBatch::prepare(size_t number, const Graph &graph, const Tensors &tensors,
                                          const exec::ExecOptions &options) const {
-  const Item &item = items[number];
-  auto executor = exec::Executor::create(item.plan, lookup, graph, options);
-  if (!executor)
-    return executor;
-  auto arguments = bindArguments(item.program, graph, tensors);
+  auto arguments = bindArguments(programs[number], graph, tensors);
   if (!arguments)
     return std::move(arguments).status();
-  for (const NamedTensor &argument : *arguments)
-    if (Status status = executor->setInput(argument.name, argument.tensor); !status.isOk())
-      return status;
-  return executor;
+  return batch.prepare(number, graph, *arguments, options);
 }
 
 Tensors CpuBatch::toTensors(size_t number, const Tables &arguments) const {
@@ -68,18 +53,7 @@ Result<std::vector<NamedTensor>> CpuBatch::run(size_t number, const Graph &graph
     return std::move(executor).status();
   if (Status status = executor->runAll(); !status.isOk())
     return status;
-  return outputs(*executor, plan(number));
-}
-
-Result<std::vector<NamedTensor>> outputs(const exec::Executor &executor, const exec::Plan &plan) {
-  std::vector<NamedTensor> results;
-  for (const exec::Port &output : plan.outputs) {
-    auto tensor = executor.output(output.name);
-    if (!tensor)
-      return std::move(tensor).status();
-    results.push_back({output.name, std::move(*tensor)});
-  }
-  return results;
+  return resultsOf(*executor, plan(number));
 }
 
 }  // namespace hector::numerics

@@ -1,5 +1,4 @@
-/// Programs that run as compiled code on the CPU and are compiled together. Most of a test's time goes into the host
-/// compiler, and half of that into its start and into headers.
+/// Programs that run as compiled code on the CPU and are compiled together, with tables for arguments and results.
 ///
 ///   CpuBatch batch;
 ///   auto number = batch.add(std::move(program), graph);  // several times
@@ -7,10 +6,9 @@
 ///   auto results = batch.run(*number, graph, tensors);
 #pragma once
 
-#include "driver/Cpu.h"
+#include "driver/KernelBatch.h"
 #include "test/numerics/Harness.h"
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,12 +16,12 @@ namespace hector::numerics {
 
 class CpuBatch {
 public:
-  /// Adds a program that has had its passes, and gives its number. `graph` is only asked for its size.
+  /// Adds a program that has had its passes, and gives its number. `graph` is only asked how wide its ids are.
   Result<size_t> add(Program program, const Graph &graph);
   /// Compiles what was added. `flags` come after the usual ones.
   Status compile(const std::vector<std::string> &flags = {});
 
-  const exec::Plan &plan(size_t number) const { return *items[number].plan; }
+  const exec::Plan &plan(size_t number) const { return batch.plan(number); }
   /// An executor with its inputs set.
   Result<exec::Executor> prepare(size_t number, const Graph &graph, const Tensors &tensors,
                                  const exec::ExecOptions &options) const;
@@ -34,15 +32,8 @@ public:
   Result<std::vector<NamedTensor>> run(size_t number, const Graph &graph, const Tensors &tensors) const;
 
 private:
-  struct Item {
-    Program program;
-    std::shared_ptr<const exec::Plan> plan;
-  };
-  std::vector<Item> items;
-  exec::KernelLookup lookup;
+  KernelBatch batch;
+  std::vector<Program> programs;  // as the batch numbers them
 };
-
-/// All results of the last run.
-Result<std::vector<NamedTensor>> outputs(const exec::Executor &executor, const exec::Plan &plan);
 
 }  // namespace hector::numerics

@@ -82,7 +82,7 @@ protected:
   std::vector<NamedTensor> run(exec::Executor &executor, size_t number) {
     Status status = executor.runAll();
     EXPECT_TRUE(status.isOk()) << status.message();
-    auto results = outputs(executor, batch.plan(number));
+    auto results = resultsOf(executor, batch.plan(number));
     EXPECT_TRUE(results) << results.status().message();
     return std::move(*results);
   }

@@ -48,15 +48,16 @@ protected:
   }
 
   /// The case on the CPU: what was computed, and what is stored.
-  std::pair<Tables, Tables> compute(NumberType numbers) {
+  std::pair<Tables, Tables> compute(NumberType numbers) { return compute(numbers, golden->bound.graph); }
+  std::pair<Tables, Tables> compute(NumberType numbers, const Graph &graph) {
     CpuBatch batch;
     auto program = import(numbers);
     EXPECT_TRUE(program) << program.status().message();
-    auto number = batch.add(std::move(*program), golden->bound.graph);
+    auto number = batch.add(std::move(*program), graph);
     EXPECT_TRUE(number) << number.status().message();
     Status status = batch.compile();
     EXPECT_TRUE(status.isOk()) << status.message();
-    auto results = batch.run(*number, golden->bound.graph, golden->bound.tensors);
+    auto results = batch.run(*number, graph, golden->bound.tensors);
     EXPECT_TRUE(results) << results.status().message();
     return golden->compared(*results);
   }
@@ -71,6 +72,13 @@ TEST_P(CpuGoldenTest, GivesTheStoredNumbersInF64) {
   for (const language::InputDecl &input : golden->model.signature.inputs)
     stored += golden->file.find("grad." + input.name) != nullptr;
   EXPECT_EQ(actual.size(), stored);
+  expectClose(actual, expected, 1e-9);
+}
+
+TEST_P(CpuGoldenTest, GivesTheStoredNumbersWithIdsOf64Bits) {
+  const Graph graph = plainGraph(golden->bound.graph, GetParam()).build(IdWidth::Wide);
+  ASSERT_TRUE(exec::needsWideIds(graph));
+  auto [actual, expected] = compute(NumberType::F64, graph);
   expectClose(actual, expected, 1e-9);
 }
 

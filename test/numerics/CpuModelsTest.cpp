@@ -1,5 +1,5 @@
 /// Every file of models/ as compiled code against its formula, with gradients, over narrow and wide rows and one or
-/// many heads.
+/// many heads, with ids of 32 and of 64 bits by turns.
 ///
 /// Each file gets one program for each width. Over all files, every two widths meet, and every width and number of
 /// heads. With HECTOR_ALL_SIZES=1 in the environment each file gets all of them, which takes about a quarter of an
@@ -89,6 +89,7 @@ struct Member {
   const Layer *layer;
   std::map<std::string, int64_t> sizes;
   Settings settings;
+  IdWidth ids;
   size_t number;
 };
 
@@ -137,7 +138,7 @@ protected:
     Tables arguments = inputs;
     for (const auto &[name, table] : weights)
       arguments["grad." + name] = table;
-    auto results = batch.run(member.number, graph().build(), batch.toTensors(member.number, arguments));
+    auto results = batch.run(member.number, graph().build(member.ids), batch.toTensors(member.number, arguments));
     ASSERT_TRUE(results) << results.status().message();
     const Tables actual = batch.toTables(member.number, *results);
 
@@ -191,10 +192,11 @@ TEST_P(CpuModelTest, GivesItsFormula) {
       settings.passes = "default";
       auto program = compileModel(*model, settings);
       ASSERT_TRUE(program) << program.status().message();
-      auto added = batch.add(std::move(*program), graph().build());
+      const IdWidth ids = members.size() % 2 == 0 ? IdWidth::Fitting : IdWidth::Wide;
+      auto added = batch.add(std::move(*program), graph().build(ids));
       ASSERT_TRUE(added) << shown(sizes) << ": " << added.status().message();
       settings.passes = "none";  // of the interpreter
-      members.push_back({&layer, std::move(sizes), std::move(settings), *added});
+      members.push_back({&layer, std::move(sizes), std::move(settings), ids, *added});
     }
     Status status = batch.compile({"-O1"});
     ASSERT_TRUE(status.isOk()) << status.message();

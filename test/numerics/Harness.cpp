@@ -55,8 +55,8 @@ int64_t PlainGraph::rows(Home home) const {
   return 1;
 }
 
-Graph PlainGraph::build() const {
-  auto graph = Graph::create(src, dst, etype, ntypePtr, numRelations);
+Graph PlainGraph::build(IdWidth width) const {
+  auto graph = Graph::create(src, dst, etype, ntypePtr, numRelations, width);
   // A graph of a test that is no graph is a mistake of the test.
   if (!graph) {
     ADD_FAILURE() << name << ": " << graph.status().message();

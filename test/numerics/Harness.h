@@ -35,7 +35,7 @@ struct PlainGraph {
   std::vector<int64_t> outgoing(int64_t node) const;
   /// The rows that an input has on this graph.
   int64_t rows(language::Home home) const;
-  Graph build() const;
+  Graph build(IdWidth width = IdWidth::Fitting) const;
 };
 
 /// A graph with `nodes` nodes and `edges` edges of random ends and types. Few nodes and types get most of the edges, so

@@ -19,15 +19,20 @@ struct CpuJudge::Waiting {
   std::vector<Table> arguments;
   std::vector<Table> exact, rounded;  // in f64; and, for a program in f32, in f32
   bool isNarrow = false;
-  std::shared_ptr<const exec::Plan> plan;
+  size_t inBatch = 0;
 };
 
-CpuJudge::CpuJudge() : context(makeContext()) {}
-CpuJudge::~CpuJudge() = default;
+struct CpuJudge::Batch {
+  std::vector<std::string> flags;
+  KernelBatch kernels;
+  std::vector<Waiting> programs;  // as `kernels` numbers them
+};
 
-size_t CpuJudge::numWaiting() const {
-  return waiting.size();
+CpuJudge::CpuJudge(std::function<void(uint64_t)> onProgram) : onProgram(std::move(onProgram)), context(makeContext()) {
+  batches.push_back({{"-O1"}, {}, {}});
+  batches.push_back({});
 }
+CpuJudge::~CpuJudge() = default;
 
 /// One way of all: the default most often.
 static std::string chooseWay(uint64_t seed) {
@@ -43,6 +48,13 @@ std::optional<Failure> CpuJudge::add(const TestProgram &test, uint64_t number, u
   if (!loaded)
     return Failure{"refused", loaded.status().message()};
   auto &[model, binding, bound] = *loaded;
+  if (mix(seed ^ 9) % 4 == 0) {
+    auto wide = Graph::fromTensors(test.file, bound.graph.numRelations(), bound.graph.numNodes(), IdWidth::Wide);
+    if (!wide)
+      return Failure{"failed", wide.status().message()};
+    bound.graph = std::move(*wide);
+    ++counts.wideIds;
+  }
   const Graph &graph = bound.graph;
   const bool isNarrow = mix(seed ^ 5) % 3 == 0;
   auto import = [&](NumberType type) {
@@ -93,51 +105,43 @@ std::optional<Failure> CpuJudge::add(const TestProgram &test, uint64_t number, u
   Program loops = program->clone();
   if (Status status = loops.formGroups(); !status.isOk())
     return Failure{"failed", status.message()};
-  auto plan = makePlan(loops, {.wideIds = exec::needsWideIds(graph), .prefix = "p" + std::to_string(number) + "_"});
-  if (!plan)
-    return Failure{"failed", plan.status().message()};
-  Waiting item = {test,
-                  number,
-                  seed,
-                  way,
-                  bound.graph,
-                  std::move(*program),
-                  arguments,
-                  std::move(*exact),
-                  std::move(*rounded),
-                  isNarrow,
-                  std::make_shared<const exec::Plan>(std::move(*plan))};
-  waiting.push_back(std::move(item));
+  const bool isUsual = mix(seed ^ 10) % 10 == 0;
+  counts.usualFlags += isUsual;
+  Batch &batch = batches[isUsual];
+  auto added = batch.kernels.add(loops, graph);
+  if (!added)
+    return Failure{"failed", added.status().message()};
+  batch.programs.push_back({test, number, seed, way, bound.graph, std::move(*program), arguments, std::move(*exact),
+                            std::move(*rounded), isNarrow, *added});
   return std::nullopt;
 }
 
-std::optional<Failure> CpuJudge::judge(Waiting &program, const exec::KernelLookup &lookup) {
+std::optional<Failure> CpuJudge::judge(const Waiting &program, const KernelBatch &kernels) {
+  const exec::Plan &plan = kernels.plan(program.inBatch);
+  std::vector<NamedTensor> arguments;
+  for (auto [port, table] : llvm::zip_equal(plan.inputs, program.arguments)) {
+    std::vector<int64_t> shape = table.shape;
+    if (plan.tables[static_cast<size_t>(port.table)].domain != cpu::One)
+      shape.insert(shape.begin(), table.rows);
+    arguments.push_back({port.name, Tensor::fromDoubles(shape, table.values, DType::F64)});
+  }
   std::vector<Table> first;
   const int threads[] = {1, 2 + static_cast<int>(program.seed % 4)};
   for (int count : threads) {
-    auto executor = exec::Executor::create(program.plan, lookup, program.graph, {.threads = count, .poison = true});
+    auto executor = kernels.prepare(program.inBatch, program.graph, arguments, {.threads = count, .poison = true});
     if (!executor)
       return Failure{"failed", executor.status().message()};
-    for (auto [port, table] : llvm::zip_equal(program.plan->inputs, program.arguments)) {
-      std::vector<int64_t> shape = table.shape;
-      if (program.plan->tables[static_cast<size_t>(port.table)].domain != cpu::One)
-        shape.insert(shape.begin(), table.rows);
-      if (Status status = executor->setInput(port.name, Tensor::fromDoubles(shape, table.values, DType::F64));
-          !status.isOk())
-        return Failure{"failed", status.message()};
-    }
     executor->setTraining(kMode.seed, kMode.step);
     if (Status status = executor->runAll(); !status.isOk())
       return Failure{"failed", status.message()};
     ++counts.runs;
+    auto outputs = resultsOf(*executor, plan);
+    if (!outputs)
+      return Failure{"failed", outputs.status().message()};
     std::vector<Table> results;
-    for (size_t i = 0; i < program.plan->outputs.size(); ++i) {
-      auto tensor = executor->output(program.plan->outputs[i].name);
-      if (!tensor)
-        return Failure{"failed", tensor.status().message()};
-      results.push_back({program.exact[i].rows, program.exact[i].shape, tensor->toDoubles()});
-    }
-    auto nameOf = [&](size_t i) { return "`" + program.plan->outputs[i].name + "`"; };
+    for (size_t i = 0; i < outputs->size(); ++i)
+      results.push_back({program.exact[i].rows, program.exact[i].shape, (*outputs)[i].tensor.toDoubles()});
+    auto nameOf = [&](size_t i) { return "`" + plan.outputs[i].name + "`"; };
     if (!first.empty()) {
       for (size_t i = 0; i < results.size(); ++i)
         if (std::memcmp(results[i].values.data(), first[i].values.data(), results[i].values.size() * sizeof(double)) !=
@@ -176,23 +180,42 @@ std::optional<Failure> CpuJudge::judge(Waiting &program, const exec::KernelLooku
   return std::nullopt;
 }
 
-std::vector<CpuFailure> CpuJudge::run() {
+std::vector<CpuFailure> CpuJudge::run(Batch &batch) {
   std::vector<CpuFailure> failures;
-  exec::Plan all;
-  all.name = "fuzz";
-  for (const Waiting &program : waiting)
-    all.source += program.plan->source;
-  // Most of the time goes into compiling.
-  auto lookup = loadKernels(all, {}, {"-O1"});
-  if (!lookup) {
+  std::vector<bool> isCompiled(batch.programs.size(), true);
+  for (const KernelBatch::Failure &failure : batch.kernels.compile(batch.flags)) {
+    std::string others;
+    for (size_t i : failure.numbers) {
+      isCompiled[i] = false;
+      if (i != failure.numbers.front())
+        others += " " + std::to_string(batch.programs[i].number);
+    }
+    const Waiting &program = batch.programs[failure.numbers.front()];
     failures.push_back(
-        {waiting.front().test, waiting.front().number, waiting.front().seed, {"failed", lookup.status().message()}});
-  } else {
-    for (Waiting &program : waiting)
-      if (auto failure = judge(program, *lookup))
-        failures.push_back({program.test, program.number, program.seed, *failure});
+        {program.test,
+         program.number,
+         program.seed,
+         {"failed", (others.empty() ? "" : "together with programs" + others + ": ") + failure.status.message()}});
   }
-  waiting.clear();
+  for (size_t i = 0; i < batch.programs.size(); ++i) {
+    const Waiting &program = batch.programs[i];
+    if (!isCompiled[i])
+      continue;
+    onProgram(program.number);
+    if (auto failure = judge(program, batch.kernels))
+      failures.push_back({program.test, program.number, program.seed, *failure});
+  }
+  batch.kernels = KernelBatch();
+  batch.programs.clear();
+  return failures;
+}
+
+std::vector<CpuFailure> CpuJudge::run(size_t size) {
+  std::vector<CpuFailure> failures;
+  for (Batch &batch : batches)
+    if (batch.programs.size() >= size)
+      for (CpuFailure &failure : run(batch))
+        failures.push_back(std::move(failure));
   return failures;
 }
 

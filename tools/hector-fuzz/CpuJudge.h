@@ -1,12 +1,15 @@
 /// Runs programs as compiled code and compares with the interpreter. The system's compiler takes longer than everything
-/// else, so programs are compiled in batches: one file, one call.
+/// else, so programs are compiled in batches: one file, one call. One program in ten is compiled with the flags that
+/// users get, in batches of their own; all others with -O1, which is quicker.
 #pragma once
 
 #include "Judge.h"
+#include "driver/KernelBatch.h"
 
 #include <mlir/IR/MLIRContext.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,21 +25,25 @@ struct CpuFailure {
 
 class CpuJudge {
 public:
-  CpuJudge();
+  /// `onProgram` is told the number of each program before its code runs.
+  explicit CpuJudge(std::function<void(uint64_t number)> onProgram);
   ~CpuJudge();
-  /// Compiles a program to C++, in one way and one type of number, and puts it aside; `number` names it.
+  /// Compiles a program to C++, in one way, one type of number and one width of ids, and puts it aside; `number` names
+  /// it. All is chosen by `seed`.
   std::optional<Failure> add(const TestProgram &test, uint64_t number, uint64_t seed);
-  /// Compiles what was put aside, runs each program with memory poisoned and compares: f64 to 1e-9, f32 as Rounding.h
-  /// says. Runs again with other numbers of threads have the same bits.
-  std::vector<CpuFailure> run();
-  size_t numWaiting() const;
+  /// Compiles the batches of at least `size` programs, runs each program with memory poisoned and compares: f64 to
+  /// 1e-9, f32 as Rounding.h says. Runs again with other numbers of threads have the same bits.
+  std::vector<CpuFailure> run(size_t size = 1);
   const Tally &tally() const { return counts; }
 
 private:
   struct Waiting;
-  std::optional<Failure> judge(Waiting &program, const std::function<void *(const std::string &)> &lookup);
+  struct Batch;
+  std::vector<CpuFailure> run(Batch &batch);
+  std::optional<Failure> judge(const Waiting &program, const KernelBatch &kernels);
+  std::function<void(uint64_t)> onProgram;
   std::shared_ptr<mlir::MLIRContext> context;
-  std::vector<Waiting> waiting;
+  std::vector<Batch> batches;  // with -O1, and with the usual flags
   Tally counts;
 };
 

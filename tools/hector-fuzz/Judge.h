@@ -21,7 +21,8 @@ struct Failure {
 
 struct Tally {
   int64_t programs = 0, runs = 0, gradientChecks = 0, rough = 0;
-  int64_t kinks = 0, narrowKinks = 0;  // programs that f64, or f32, does not judge
+  int64_t kinks = 0, narrowKinks = 0;   // programs that f64, or f32, does not judge
+  int64_t wideIds = 0, usualFlags = 0;  // programs with ids of 64 bits, and compiled as for users
 };
 
 class Judge {

@@ -3,6 +3,7 @@
 #include "CpuJudge.h"
 #include "Judge.h"
 #include "Modules.h"
+#include "runtime/base/Parallel.h"
 #include "runtime/base/Program.h"
 
 #include <llvm/Support/CommandLine.h>
@@ -37,6 +38,7 @@ static cl::opt<bool> showPrograms("show", cl::desc("Print every program before i
 
 static volatile uint64_t atProgram = 0;
 static volatile std::sig_atomic_t isInterrupted = 0;
+static volatile std::sig_atomic_t isCompiled = 0;  // the programs run as compiled code
 
 /// Names the program that brought us down; only async-signal-safe calls are made.
 static void onCrash(int signal) {
@@ -46,8 +48,11 @@ static void onCrash(int signal) {
     digits[--at] = static_cast<char>('0' + rest % 10);
   auto say = [](const char *text, size_t size) { (void)!write(2, text, size); };
   constexpr char kProgram[] = "\ncrashed; show the program with --show --programs=1 --start=";
+  constexpr char kCompiled[] = "\ncrashed; show the program with --show --backend=cpu --programs=1 --start=";
   constexpr char kModule[] = "\ncrashed; show the module with --show --modules=1 FILE... --start=";
-  numModules > 0 ? say(kModule, sizeof kModule - 1) : say(kProgram, sizeof kProgram - 1);
+  numModules > 0 ? say(kModule, sizeof kModule - 1)
+  : isCompiled   ? say(kCompiled, sizeof kCompiled - 1)
+                 : say(kProgram, sizeof kProgram - 1);
   say(digits + at, sizeof digits - at);
   say("\n", 1);
   std::signal(signal, SIG_DFL);
@@ -111,11 +116,10 @@ static int replay() {
   std::ifstream(replayFolder + "/seed") >> seed;
   std::optional<Failure> failure;
   if (backend == "cpu") {
-    CpuJudge judge;
+    CpuJudge judge([](uint64_t) {});
     failure = judge.add({text.str(), *file}, 0, seed);
-    if (!failure && judge.numWaiting() > 0)
-      for (const CpuFailure &failed : judge.run())
-        failure = failed.failure;
+    for (const CpuFailure &failed : judge.run())
+      failure = failed.failure;
   } else {
     failure = Judge().judge({text.str(), *file}, seed, /*checkSlopes=*/true);
   }
@@ -251,8 +255,9 @@ static int fuzzPrograms() {
 
 /// Compiled code, in batches.
 static int fuzzCpu() {
+  isCompiled = 1;
   Clock clock;
-  CpuJudge judge;
+  CpuJudge judge([](uint64_t number) { atProgram = number; });
   int failures = 0;
   auto tell = [&](const CpuFailure &failed) {
     ++failures;
@@ -273,14 +278,17 @@ static int fuzzCpu() {
     std::fflush(stdout);
     if (auto failure = judge.add(program, number, seed))
       tell({program, number, seed, *failure});
-    if (judge.numWaiting() >= batchSize || (done + 1 == numPrograms && judge.numWaiting() > 0))
-      for (const CpuFailure &failed : judge.run())
-        tell(failed);
+    for (const CpuFailure &failed : judge.run(std::max<uint64_t>(batchSize, 1)))
+      tell(failed);
     clock.show(done, numPrograms, "programs");
   }
+  for (const CpuFailure &failed : judge.run())
+    tell(failed);
   const Tally &tally = judge.tally();
-  std::printf("%s%lld programs on cpu, %lld runs, %lld at kinks, %lld at kinks in f32, %.0f s: %d failures\n",
-              clock.lineStart(), static_cast<long long>(tally.programs), static_cast<long long>(tally.runs),
+  std::printf("%s%lld programs on cpu (%lld with ids of 64 bits, %lld with the usual flags), %lld runs, %lld at kinks, "
+              "%lld at kinks in f32, %.0f s: %d failures\n",
+              clock.lineStart(), static_cast<long long>(tally.programs), static_cast<long long>(tally.wideIds),
+              static_cast<long long>(tally.usualFlags), static_cast<long long>(tally.runs),
               static_cast<long long>(tally.kinks), static_cast<long long>(tally.narrowKinks), clock.elapsed(),
               failures);
   return finishPrograms(done, tally, failures);
@@ -288,6 +296,10 @@ static int fuzzCpu() {
 
 static int fuzzMain(int argc, char **argv) {
   cl::ParseCommandLineOptions(argc, argv, "Random models, run in every way there is, must agree.\n");
+  if (Status status = checkThreadSetting(); !status.isOk()) {
+    std::fprintf(stderr, "error: %s\n", status.message().c_str());
+    return kExitUser;
+  }
   if (!replayFolder.empty())
     return replay();
   for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS})

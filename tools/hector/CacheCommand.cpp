@@ -36,7 +36,10 @@ int showCache() {
   if (!state)
     return report(std::move(state).status());
   line("folder", state->folder);
-  line("entries", std::to_string(state->numEntries));
+  std::string entries = std::to_string(state->numEntries);
+  if (state->numGpuEntries > 0)
+    entries += " (" + std::to_string(state->numGpuEntries) + " for GPUs)";
+  line("entries", entries);
   if (state->numFailures > 0)
     line("failures", std::to_string(state->numFailures) + " (sources that could not be compiled)");
   line("size", formatBytes(state->numBytes) + " of " + formatBytes(state->limit));

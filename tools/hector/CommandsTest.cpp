@@ -58,6 +58,24 @@ TensorFile twoEdges() {
   return file;
 }
 
+// Interrupts.
+
+TEST_F(CommandsTest, AnInterruptWhileACompilerIsTriedLeavesNothing) {
+  write("case.safetensors", twoEdges());
+  writeText(at("types.hec"), std::string(kTypes));
+  writeText(at("slow"), "#!/bin/sh\nexec sleep 30\n");
+  fs::permissions(at("slow"), fs::perms::owner_all);
+  fs::create_directory(at("temporary"));
+  for (const char *command : {"run types.hec --case case.safetensors --out out.safetensors", "doctor"}) {
+    Outcome outcome = workspace.run("TMPDIR=$PWD/temporary HECTOR_CXX=$PWD/slow HECTOR_CACHE=$PWD/cache timeout "
+                                    "--foreground --preserve-status -s INT 2 hector " +
+                                    std::string(command));
+    EXPECT_EQ(outcome.exitCode, 130) << outcome.output;
+    EXPECT_TRUE(fs::is_empty(at("temporary"))) << command;
+    EXPECT_EQ(outcome.output.find("the interpreter runs"), std::string::npos) << outcome.output;
+  }
+}
+
 // Types.
 
 TEST_F(CommandsTest, TypesThatOnlyTheMetadataNamesHaveRows) {

@@ -6,6 +6,7 @@
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "driver/Case.h"
 #include "driver/Cpu.h"
+#include "driver/Cuda.h"
 #include "driver/Program.h"
 #include "runtime/base/Interrupt.h"
 #include "runtime/base/Memory.h"
@@ -25,8 +26,8 @@ static Result<MachineDescription> chooseMachine(const CompileOptions &options) {
     return machine;
   auto bytes = parseBytes(options.cache);
   if (!bytes || *bytes == 0)
-    return Status::invalid("--cache takes bytes, such as 32M or 512K, from 1 to 1024G; `" + options.cache +
-                           "` is none of these");
+    return Status::invalid("--cache is " + inTicks(options.cache) + "; expected " + kByteForms +
+                           ", from 1 to 1024G, such as 32M or 512K");
   machine->cacheBytes = *bytes;
   return machine;
 }
@@ -64,7 +65,7 @@ static Status writePlan(const CompileOptions &options, exec::Plan plan, exec::Pl
   return Status::ok();
 }
 
-static Status compileModel(const CompileOptions &options) {
+static Status compileModel(CompileOptions options) {
   const bool isFile = options.emit.empty();  // a plan with its code
   if (isFile && options.outPath.empty())
     return Status::invalid("`hector compile` needs -o FILE for the plan, or --emit FORM for something to print");
@@ -94,6 +95,8 @@ static Status compileModel(const CompileOptions &options) {
       return std::move(status).during(options.graphPath);
     wideIds = exec::needsWideIds(*graph);
   }
+  if (options.emit == "cuda" && options.machine.empty())
+    options.machine = "h200";
   if (!options.machine.empty() || !options.cache.empty()) {
     auto machine = chooseMachine(options);
     if (!machine)
@@ -116,7 +119,7 @@ static Status compileModel(const CompileOptions &options) {
   if (Status status = program->runPasses(passes, output); !status.isOk())
     return status;
   const bool isPlan = isFile || options.emit == "plan";
-  const bool isLowered = isPlan || options.emit == "kern" || options.emit == "cpp";
+  const bool isLowered = isPlan || options.emit == "kern" || options.emit == "cpp" || options.emit == "cuda";
   if (options.emit == "groups" || isLowered)
     if (Status status = program->formGroups(output); !status.isOk())
       return status;
@@ -145,6 +148,11 @@ static Status compileModel(const CompileOptions &options) {
     if (isFile)
       return writePlan(options, std::move(*plan), std::move(origin));
     text = exec::planText(*plan, origin);
+  } else if (options.emit == "cuda") {
+    auto plan = makeCudaPlan(*program);
+    if (!plan)
+      return plan.status();
+    text = std::move(plan->source);
   } else {
     llvm::raw_string_ostream out(text);
     program->module().print(out);

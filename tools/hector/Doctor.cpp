@@ -1,8 +1,11 @@
 /// `hector doctor`: what this machine has, which backends would work, and how to get the missing ones.
 
 #include "Commands.h"
+#include "runtime/base/Interrupt.h"
 #include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
+#include "runtime/device/CudaDevice.h"
+#include "runtime/device/Nvrtc.h"
 #include "runtime/jit/Compiler.h"
 #include "runtime/machine/Machine.h"
 
@@ -28,14 +31,21 @@ static std::string procValue(const char *path, const std::string &key) {
   return "unknown";
 }
 
-/// The first of several library names that can be opened; empty where none can.
-static std::string findLibrary(std::initializer_list<const char *> names) {
-  for (const char *name : names)
-    if (void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL)) {
-      dlclose(library);
-      return name;
-    }
-  return "";
+/// Whether the loader finds a library.
+static bool hasLibrary(const char *name) {
+  void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+  if (library)
+    dlclose(library);
+  return library != nullptr;
+}
+
+/// "NVIDIA H200, sm_90, 132 multiprocessors, 139.8 GiB of memory, 138.2 GiB of it free".
+static std::string describe(Device &device) {
+  const DeviceInfo &info = device.info();
+  auto free = device.freeBytes();
+  return info.name + ", sm_" + std::to_string(info.architecture) + ", " +
+         counted(info.multiprocessors, "multiprocessor") + ", " + formatBytes(info.memoryBytes) + " of memory, " +
+         (free ? formatBytes(*free) + " of it free" : free.status().message());
 }
 
 /// Which description of this machine is kept.
@@ -74,18 +84,21 @@ int doctorCommand() {
   line("", "compiled code", keptCode());
 
   std::printf("\nfound\n");
-  auto compiler = findCompiler();
-  std::string driver = findLibrary({"libcuda.so.1", "libcuda.so"});
-  std::string nvrtc = findLibrary({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"});
-  std::string serd = findLibrary({"libserd-0.so.0"});
+  Result<HostCompiler> compiler = [] {
+    NotedInterrupts noted;  // the compiler is tried in a folder that is to be removed
+    return findCompiler();
+  }();
+  if (interruptSignal())
+    return interruptExitCode();
+  auto gpu = createCudaDevice();
+  auto nvrtc = Nvrtc::find();
+  const bool hasSerd = hasLibrary("libserd-0.so.0");
   line(compiler ? "ok" : "-", "C++ compiler",
        compiler ? compiler->path + " (" + compiler->version + ")" : compiler.status().message());
-  line(driver.empty() ? "-" : "ok", "CUDA driver",
-       driver.empty() ? "no libcuda; it comes with NVIDIA's driver, on machines that have such a GPU" : driver);
-  line(nvrtc.empty() ? "-" : "ok", "NVRTC",
-       nvrtc.empty() ? "no libnvrtc; it comes with the CUDA toolkit (package cuda-nvrtc)" : nvrtc);
-  line(serd.empty() ? "-" : "ok", "serd",
-       serd.empty() ? "no libserd, which reads Turtle; apt-get install libserd-0-0" : serd);
+  line(gpu ? "ok" : "-", "GPU", gpu ? describe(**gpu) : gpu.status().message());
+  line(nvrtc ? "ok" : "-", "NVRTC", nvrtc ? nvrtc->path() + " (" + nvrtc->title() + ")" : nvrtc.status().message());
+  line(hasSerd ? "ok" : "-", "serd",
+       hasSerd ? "libserd-0.so.0" : "no libserd, which reads Turtle; apt-get install libserd-0-0");
 
   std::printf("\nbackends\n");
   line("ok", "interp", "float64, slow, the judge of the others");

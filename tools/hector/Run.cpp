@@ -19,7 +19,11 @@ static Status chooseBackend(RunOptions &options) {
     return Status::invalid("this build has no `cuda` backend; run with --backend cpu or interp");
   if (backend.empty()) {
     backend = "cpu";
-    if (auto compiler = findCompiler(); !compiler) {
+    NotedInterrupts noted;  // the compiler is tried in a folder that is to be removed
+    auto compiler = findCompiler();
+    if (interruptSignal())
+      return Status::failed("interrupted");
+    if (!compiler) {
       std::fprintf(stderr, "note: the interpreter runs, which is slow: %s\n", compiler.status().message().c_str());
       backend = "interp";
       if (dtype.empty())
@@ -37,6 +41,9 @@ static Status chooseBackend(RunOptions &options) {
 static Status runModel(RunOptions options) {
   if (Status status = chooseBackend(options); !status.isOk())
     return status;
+  auto memoryLimit = readMemoryLimit(options);
+  if (!memoryLimit)
+    return memoryLimit.status();
   if (Status status = refuseOverwriting(options); !status.isOk())
     return status;
   auto model = loadModel(options.model.path, options.model.entry);
@@ -57,13 +64,14 @@ static Status runModel(RunOptions options) {
     return std::move(status).during(options.inputs.graph);
   const bool isCompiled = options.backend == "cpu";
   const std::string passes = options.passes.empty() ? "default" : options.passes;
-  auto memoryLimit = readMemoryLimit(options);
-  if (!memoryLimit)
-    return memoryLimit.status();
   std::optional<Planned> planned;
   if (isCompiled) {
+    PlanOptions plan;
+    plan.passes = passes;
+    plan.threads = options.threads;
+    plan.memoryLimit = *memoryLimit;
     noteInterrupts();  // the compiler is stopped, and steps stop between launches
-    auto made = planFor(*program, loaded->graph, {passes, options.threads, *memoryLimit});
+    auto made = planFor(*program, loaded->graph, loaded->tensors, plan);
     if (!made)
       return std::move(made).status();
     planned.emplace(std::move(*made));

@@ -19,8 +19,8 @@ Result<int64_t> readMemoryLimit(const RunOptions &options) {
     return 0;
   auto bytes = parseBytes(options.memoryLimit);
   if (!bytes || *bytes == 0)
-    return Status::invalid("--memory-limit takes bytes, such as 512M or 8G; `" + options.memoryLimit +
-                           "` is none of these");
+    return Status::invalid("--memory-limit is " + inTicks(options.memoryLimit) + "; expected " + kByteForms +
+                           ", from 1 to 1024G, such as 512M or 8G");
   return *bytes;
 }
 

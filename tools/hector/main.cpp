@@ -7,6 +7,7 @@
 #include "MachineCommand.h"
 #include "Options.h"
 #include "language/Diagnostics.h"
+#include "runtime/base/Parallel.h"
 #include "runtime/base/Program.h"
 
 #include <CLI/CLI.hpp>
@@ -230,7 +231,9 @@ static int hectorMain(int argc, char **argv) {
   runApp->add_option("--threads", run.threads, "How many threads run at once; results do not depend on it")
       ->transform(wholeNumber<int>(1, 1024))
       ->type_name("NUMBER");
-  runApp->add_option("--memory-limit", run.memoryLimit, "What tables and index arrays may take, such as 8G")
+  runApp
+      ->add_option("--memory-limit", run.memoryLimit,
+                   "What tables and index arrays may take, such as 8G; by default what is available")
       ->type_name("BYTES")
       ->check(notEmpty());
   runApp->add_flag("--poison", run.poison, "Fills memory with NaN wherever nothing should be read, to find mistakes");
@@ -251,7 +254,7 @@ static int hectorMain(int argc, char **argv) {
           "kern with their statements, cpp as they are compiled for a CPU, plan with the launches and their tables, or "
           "a "
           "summary of what it costs; unless given, a plan file with compiled code, which `hector run` takes")
-      ->check(oneOf({"flow", "flow-opt", "groups", "kern", "cpp", "plan", "summary"}))
+      ->check(oneOf({"flow", "flow-opt", "groups", "kern", "cpp", "cuda", "plan", "summary"}))
       ->type_name("FORM");
   addGradOption(*compileApp, compile.grad, "Derives the gradients of every input");
   compileApp
@@ -299,6 +302,8 @@ static int hectorMain(int argc, char **argv) {
     std::fputs(explain(app, error).c_str(), stderr);
     return kExitUser;
   }
+  if (Status status = checkThreadSetting(); !status.isOk())
+    return report(status);
   throwWhereLlvmFindsNoMemory();
   if (runApp->parsed())
     return runCommand(run);

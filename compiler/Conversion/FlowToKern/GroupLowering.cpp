@@ -1,5 +1,6 @@
 #include "compiler/Conversion/FlowToKern/GroupLowering.h"
 
+#include "compiler/Analysis/Machine.h"
 #include "compiler/Conversion/FlowToKern/Access.h"
 #include "compiler/Conversion/FlowToKern/FlowToKern.h"
 #include "compiler/Conversion/FlowToKern/RowLowering.h"
@@ -22,9 +23,9 @@ using mlir::Value;
 
 namespace {
 
-/// Rows of a tile: enough to reuse a weight, few enough to stay near the core.
-constexpr int64_t kTileRows = 32;
-/// What the buffers of a tile may take together.
+/// Rows of a tile: enough to reuse a weight, few enough to stay near the core; on a GPU, those of a matrix instruction.
+constexpr int64_t kTileRows = 32, kTileRowsOnGpu = 16;
+/// What the buffers of a tile may take together: near a core, or in the shared memory of a warp.
 constexpr int64_t kTileBytes = 96 * 1024;
 
 Domain domainOf(Value value) {
@@ -578,7 +579,11 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
                     (type == Domain::NodeType && map == Map::NodeType);
     isTall &= isShared;
   }
-  int64_t height = isTall ? std::clamp<int64_t>(kTileBytes / std::max<int64_t>(rowBytes, 1), 4, kTileRows) : 1;
+  const bool isGpu = flow::Machine(group->getParentOfType<mlir::func::FuncOp>()).isGpu();
+  int64_t height = 1;
+  if (isTall)
+    height = std::clamp<int64_t>(kTileBytes / std::max<int64_t>(rowBytes, 1), isGpu ? 1 : 4,
+                                 isGpu ? kTileRowsOnGpu : kTileRows);
   kern::TileOp tile = makeTile(type, height);
   mlir::Block *tileBlock = &tile.getBody().front();
   if (type)

@@ -10,6 +10,8 @@ Result<exec::Plan> emitCpp(mlir::ModuleOp module, const CppOptions &options) {
   for (const char *header : {"choose", "dropout", "math", "products", "rows", "storage"})
     source.line(std::string("#include \"kernels/cpu/") + header + ".hpp\"");
   source.line("");
+  source.line("namespace " + options.prefix + "kernels {");
+  source.line("");
   source.line("namespace cpu = hector::cpu;");
   source.line(std::string("using Id = ") + (options.wideIds ? "int64_t;" : "int32_t;"));
   llvm::StringMap<KernelFacts> facts;
@@ -19,6 +21,8 @@ Result<exec::Plan> emitCpp(mlir::ModuleOp module, const CppOptions &options) {
     writer.write(source);
     facts[kernel.getSymName()] = std::move(writer.facts);
   }
+  source.line("");
+  source.line("}  // namespace " + options.prefix + "kernels");
   auto plan = planOf(module, options.prefix, facts);
   if (plan) {
     plan->wideIds = options.wideIds;

@@ -9,7 +9,7 @@ namespace hector {
 
 struct CppOptions {
   bool wideIds = false;            // index arrays have 64 bits an entry
-  std::string prefix = "hector_";  // of all symbols: code of several plans may share a library
+  std::string prefix = "hector_";  // of the namespace and all symbols: code of several plans may share a source
 };
 
 /// The plan of a module in kern, with the C++ text of its kernels.

@@ -202,9 +202,7 @@ std::string KernelText::apply(kern::MapOp map, const std::vector<std::string> &i
   case Fn::LeakyRelu:
     return space + "leakyRelu(" + bare(in[0]) + ", " + bare(literal(map.getParameter()->convertToDouble(), element)) + ")";
   case Fn::Select:
-    if (element.isF32() || element.isF64())
-      return call("choose");
-    return "(" + in[0] + " ? " + in[1] + " : " + in[2] + ")";
+    return call("choose");
   case Fn::Dropout: {
     std::string kept = bare(literal(1.0 - map.getParameter()->convertToDouble(), element));
     return "(!" + isTraining() + " ? " + in[0] + " : " + dropped(map, in[1], offset) + " ? " + literal(0, element) +

@@ -1,5 +1,7 @@
 #include "compiler/Target/Cpp/Launches.h"
 
+#include "compiler/Target/Cpp/Enums.h"
+
 #include <mlir/Dialect/Func/IR/FuncOps.h>
 
 namespace hector {
@@ -25,10 +27,10 @@ exec::Storage storageOf(mlir::Type element) {
 
 exec::TableSpec tableSpec(std::string name, RowsType type, flow::Order order) {
   return {.name = std::move(name),
-          .domain = static_cast<exec::Domain>(type.getDomain()),
+          .domain = cpp::planDomain(type.getDomain()),
           .shape = {type.getShape().begin(), type.getShape().end()},
           .storage = storageOf(type.getElementType()),
-          .order = static_cast<exec::Order>(order)};
+          .order = cpp::planOrder(order)};
 }
 
 }  // namespace
@@ -68,7 +70,7 @@ Result<Plan> planOf(mlir::ModuleOp module, const std::string &prefix, const llvm
       exec::Launch made;
       made.kernel = prefix + launch.getKernel().str();
       made.label = launch.getKernel().str();
-      made.domain = static_cast<exec::Domain>(kernel.unit);
+      made.domain = cpp::planDomain(kernel.unit);
       made.balance = kernel.balance;
       made.unitCost = kernel.unitCost;
       made.forms = kernel.forms;
@@ -85,7 +87,7 @@ Result<Plan> planOf(mlir::ModuleOp module, const std::string &prefix, const llvm
       }
       for (auto [i, total] : llvm::enumerate(made.totals))
         total.join = made.kernel + "_join" + std::to_string(i);
-      plan.steps.push_back({static_cast<exec::Phase>(launch.getPhase()), std::move(made)});
+      plan.steps.push_back({cpp::planPhase(launch.getPhase()), std::move(made)});
     } else if (auto end = mlir::dyn_cast<mlir::func::ReturnOp>(op)) {
       for (auto [i, value] : llvm::enumerate(end.getOperands()))
         plan.outputs.push_back(

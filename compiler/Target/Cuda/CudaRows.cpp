@@ -228,7 +228,7 @@ void CudaWriter::forOwn(int64_t size, llvm::function_ref<std::string(const Point
 
 /// Memory of the group that all of its lanes read.
 std::string CudaWriter::takeShared(const std::string &base, Type element, int64_t size) {
-  std::string name = uniqueInKernel(base), number = numberName(element);
+  std::string name = uniqueInKernel(base), number = cpp::storageName(space, element);
   prologue.push_back(number + " *" + name + " = reinterpret_cast<" + number + " *>(groupMemory + " +
                      std::to_string(groupBytes) + ");");
   groupBytes += cpp::roundUp(size * cpp::numberBytes(element), 16);
@@ -237,7 +237,7 @@ std::string CudaWriter::takeShared(const std::string &base, Type element, int64_
 
 /// Memory of the warp.
 std::string CudaWriter::takeWarp(const std::string &base, Type element, int64_t size) {
-  std::string name = uniqueInKernel(base), number = numberName(element);
+  std::string name = uniqueInKernel(base), number = cpp::storageName(space, element);
   prologue.push_back(number + " *" + name + " = reinterpret_cast<" + number + " *>(warpMemory + " +
                      std::to_string(warpBytes) + ");");
   warpBytes += cpp::roundUp(size * cpp::numberBytes(element), 16);
@@ -260,12 +260,12 @@ std::string CudaWriter::inRegisters(Value value) {
   const int64_t size = kern::rowSize(value.getType());
   if (!row.op && !row.isPointer)
     return row.name;
-  if (row.isPointer && size > 1)
+  if (size == 1)
+    return bare(numberAt(value));
+  if (row.isPointer)
     return "lanes.load<" + std::to_string(size) + ">(" + row.name + ")";
-  std::string name = declare(value.getType(), row.op ? baseOf(row.op->getLoc(), "row") : "row");
-  forOwn(size, [&](const Point &point) {
-    return name + (size == 1 ? "" : "[c]") + " = " + bare(numberAt(value, point)) + ";";
-  });
+  std::string name = declare(value.getType(), baseOf(row.op->getLoc(), "row"));
+  forOwn(size, [&](const Point &point) { return name + "[c] = " + bare(numberAt(value, point)) + ";"; });
   return name;
 }
 
@@ -465,17 +465,33 @@ void CudaWriter::writeStore(kern::StoreOp store) {
   Type stored = store.getTable().getType().getElementType();
   const int64_t size = kern::rowSize(store.getRow().getType());
   const std::string &table = tables.at(store.getTable());
+  // A pair of which a chunk has a part is written where it begins.
+  auto loop = mlir::cast<kern::ForOp>(store->getParentOp());
+  auto outer = mlir::dyn_cast<kern::ForOp>(loop->getParentOp());
+  const bool isCut = isChunked && outer && loop.getDomain() != kernel.getDomain();
+  const std::string begins =
+      isCut ? offsetsName(loop.getDomain(), kernel.getDomain()) + "[" + cpp::levelName(loop.getDomain()) + "] >= from"
+            : "";
   if (size > 1) {
     std::string row = inRegisters(store.getRow());
-    body.line("lanes.store<" + std::to_string(size) + ">(" +
-              rowAt(table, store.getLevel(), store.getPath(), size) + ", " + row + ");");
+    std::string line = "lanes.store<" + std::to_string(size) + ">(" +
+                       rowAt(table, store.getLevel(), store.getPath(), size) + ", " + row + ");";
+    if (isCut)
+      body.line("if (" + begins + ")");
+    isCut ? body.indented(line) : body.line(line);
     return;
   }
+  std::string number = inRegisters(store.getRow()), place = pathTo(store.getLevel(), store.getPath());
   // A number that other lanes help to find is found by all of them.
-  std::string number = bare(numberAt(store.getRow(), {})), place = pathTo(store.getLevel(), store.getPath());
-  if (hasWord(number, "lanes"))
-    number = inRegisters(store.getRow());
-  body.line("if (lanes.isFirst())");
+  if (hasWord(number, "lanes")) {
+    std::string name = unique(table + "_number");
+    body.line("const auto " + name + " = " + number + ";");
+    number = name;
+  }
+  if (!isCut)
+    body.line("if (lanes.isFirst())");
+  else
+    body.line("if (lanes.isFirst() && " + begins + ")");
   body.indented(cpp::isStoredAsIs(stored) || stored.isInteger(1)
                     ? table + "[" + place + "] = " + number + ";"
                     : "cuda::store(" + table + " + " + place + ", " + number + ");");
@@ -508,7 +524,7 @@ void CudaWriter::writeBuffer(kern::BufferOp buffer) {
   } else {
     made.stride = made.size;
     made.name = uniqueInKernel(made.base + "_rows");
-    bufferParameters.push_back(numberName(made.element) + " *__restrict__ " + made.name);
+    bufferParameters.push_back({cpp::storageName(space, made.element), made.name});
     launch.buffers.push_back({.name = made.name,
                               .domain = static_cast<exec::Domain>(type.getDomain()),
                               .shape = {made.size},
@@ -551,7 +567,8 @@ void CudaWriter::writeGet(kern::GetOp get) {
   if (buffer.first.empty())
     body.line("lanes.sync();");
   if (buffer.size == 1) {
-    body.line("const " + numberName(buffer.element) + " " + name + " = " + from + ";");
+    body.line("const " + numberName(buffer.element) + " " + name + " = " + from +
+              (buffer.element.isInteger(1) ? " != 0;" : ";"));
     rows[get.getResult()] = {.name = name};
     return;
   }
@@ -561,7 +578,7 @@ void CudaWriter::writeGet(kern::GetOp get) {
     rows[get.getResult()] = {.name = name};
     return;
   }
-  body.line("const " + numberName(buffer.element) + " *" + name + " = " + from + ";");
+  body.line("const " + cpp::storageName(space, buffer.element) + " *" + name + " = " + from + ";");
   rows[get.getResult()] = {.name = name, .isPointer = true, .stored = buffer.element};
 }
 

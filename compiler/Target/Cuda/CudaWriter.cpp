@@ -61,7 +61,10 @@ void CudaWriter::writeFor(kern::ForOp loop) {
   std::string row = cpp::levelName(loop.getDomain());
   NameScope scope(*this);
   Operation *around = loop->getParentOp();
-  if (auto outer = mlir::dyn_cast<kern::ForOp>(around)) {
+  auto outer = mlir::dyn_cast<kern::ForOp>(around);
+  if (outer && isChunked) {
+    openChunkedLoop(loop, outer);
+  } else if (outer) {
     std::string offsets = offsetsName(outer.getDomain(), loop.getDomain()), at = cpp::levelName(outer.getDomain());
     body.open("for (int64_t " + row + " = " + offsets + "[" + at + "]; " + row + " < " + offsets + "[" + at +
               " + 1]; ++" + row + ")");
@@ -223,21 +226,31 @@ void CudaWriter::noteTotals() {
   }
 }
 
-/// The first lines of a kernel. All kernels of a launch have the same parameters.
-void CudaWriter::writeHead(Writer &out, const std::string &name, int threads) {
-  std::string line = "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) + ") " + name + "(";
+/// Parameters of all kernels of a launch.
+std::vector<std::pair<std::string, std::string>> CudaWriter::parameters() {
+  std::vector<std::pair<std::string, std::string>> list;
   for (mlir::BlockArgument argument : kernel.getBody().getArguments()) {
     auto type = mlir::cast<RowsType>(argument.getType());
     bool isRead = argument.getArgNumber() < kernel.getInputs();
-    line += std::string(isRead ? "const " : "") + cpp::storageName(space, type.getElementType()) + " *__restrict__ " +
-            tables.at(argument) + ", ";
+    list.push_back({std::string(isRead ? "const " : "") + cpp::storageName(space, type.getElementType()) + " *",
+                    tables.at(argument)});
   }
-  for (const std::string &parameter : bufferParameters)
-    line += parameter + ", ";
+  for (const auto &[type, name] : bufferParameters)
+    list.push_back({type + " *", name});
   for (const std::string &name : formNames)
-    line += "const Id *__restrict__ " + formVariables.lookup(name) + ", ";
+    list.push_back({"const Id *", formVariables.lookup(name)});
   for (size_t i = 0; i < totals.size(); ++i)
-    line += "void *__restrict__ totals" + std::to_string(i) + ", ";
+    list.push_back({"void *", "totals" + std::to_string(i)});
+  return list;
+}
+
+/// The first lines of a kernel. All kernels of a launch have the same parameters.
+void CudaWriter::writeHead(Writer &out, const std::string &name, int threads) {
+  std::string line = "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) + ") " + name + "(";
+  for (const auto &[type, name] : parameters())
+    line += type + "__restrict__ " + name + ", ";
+  if (isChunked)
+    line += "void *__restrict__ carry, ";
   out.open(line + "const cuda::Sizes sizes)");
 }
 
@@ -247,6 +260,8 @@ void CudaWriter::write(Writer &out) {
   noteTotals();
   noteUnits();
   mlir::Block &block = kernel.getBody().front();
+  if (canChunk())
+    return writeChunks(out);
   isTiled = !totals.empty() || llvm::any_of(block, llvm::IsaPred<kern::TileOp>);
   for (size_t i = 0; i < totals.size(); ++i)
     taken.insert("totals" + std::to_string(i));

@@ -53,8 +53,18 @@ private:
   //===- The kernel ----------------------------------------------------------------------------------------------===//
   void chooseLanes();
   void noteTotals();
+  std::vector<std::pair<std::string, std::string>> parameters();
   void writeHead(Writer &out, const std::string &name, int threads);
+  void openChunkedLoop(kern::ForOp loop, kern::ForOp outer);
   void writePieces();
+  bool canChunk();
+  void writeChunks(Writer &out);
+  /// A function of the class that walks: its statements, under its head.
+  void writeMember(Writer &out, const std::string &head, llvm::function_ref<void()> statements);
+  /// Declares what a lane collects of a unit.
+  void declarePart(Writer &out, mlir::Operation &op);
+  void startPart(mlir::Operation &op);
+  void joinPart(mlir::Operation &op);
   void writeTile(kern::TileOp tile);
   void writeFor(kern::ForOp loop);
   void writeBlock(mlir::Block &block);
@@ -122,6 +132,7 @@ private:
   int lanes = 1;
   bool isTiled = false;   // a warp takes pieces of rows; else a group takes units
   bool isSerial = false;  // only the first group of a warp works
+  bool isChunked = false;  // a group takes rows from `from` to `to` of a unit
   int64_t groupBytes = 0, warpBytes = 0;
   llvm::DenseMap<mlir::Value, Row> rows;
   llvm::DenseMap<mlir::Value, bool> random;
@@ -130,7 +141,7 @@ private:
   llvm::DenseMap<mlir::Value, Buffer> buffers;
   llvm::DenseMap<mlir::Value, std::string> masks;  // of dropout
   std::vector<std::string> prologue;               // declarations before the loops
-  std::vector<std::string> bufferParameters;
+  std::vector<std::pair<std::string, std::string>> bufferParameters;  // types and names
   std::vector<kern::TotalOp> totals;
 };
 

@@ -1,0 +1,119 @@
+/// Uses all that kernels are written with, for tests that compile it for a GPU and for the host.
+
+#include "kernels/cuda/choose.cuh"
+#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/dropout.cuh"
+#include "kernels/cuda/math.cuh"
+#include "kernels/cuda/products.cuh"
+#include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/storage.cuh"
+
+namespace cuda = hector::cuda;
+
+template <class T> __device__ void useShuffles(T *x) {
+  x[0] = cuda::shuffle(x[1], 3, 8);
+  x[1] = cuda::shuffleXor(x[2], 4);
+  x[2] = cuda::shuffleDown(x[3], 1, 16, cuda::groupLanes(16));
+}
+
+extern "C" __global__ __launch_bounds__(128) void useThreads(float *floats, double *doubles, int32_t *ints,
+                                                             int64_t *longs, bool *bools) {
+  useShuffles(floats);
+  useShuffles(doubles);
+  useShuffles(ints);
+  useShuffles(longs);
+  useShuffles(bools);
+  ints[0] = static_cast<int32_t>(cuda::ballot(bools[0])) + cuda::any(bools[1]) + cuda::warp() + cuda::numThreads();
+  longs[0] = cuda::blockNumber() * cuda::numBlocks();
+  __shared__ __align__(16) float ring[64];
+  cuda::copyAsync<4>(ring, floats);
+  cuda::copyAsync<8>(ring + 2, floats + 2);
+  cuda::copyAsync<16>(ring + 4, floats + 4);
+  cuda::copyAsync<4>(ring, floats, 2);
+  cuda::copyAsync<8>(ring + 2, floats + 2, 3);
+  cuda::copyAsync<16>(ring + 4, floats + 4, 5);
+  cuda::commitCopies();
+  cuda::waitCopies<1>();
+  cuda::syncWarp();
+  cuda::syncBlock();
+  floats[3] = ring[3];
+}
+HECTOR_CUDA_KERNEL(useThreads)
+
+extern "C" __global__ void useMatrices(float *floats, double *doubles, uint32_t *pairs) {
+  float sums[4] = {};
+  const float a[4] = {floats[0], floats[1], floats[2], floats[3]}, b[2] = {floats[4], floats[5]};
+  const uint32_t pairsOfA[4] = {pairs[0], pairs[1], pairs[2], pairs[3]}, pairsOfB[2] = {pairs[4], pairs[5]};
+  cuda::multiplyTf32(sums, a, b);
+  cuda::multiplyBf16(sums, pairsOfA, pairsOfB);
+  double sumsOfDoubles[2] = {};
+  cuda::multiplyF64(sumsOfDoubles, doubles[0], doubles[1]);
+  floats[0] = sums[0] + sums[1] + sums[2] + sums[3];
+  doubles[0] = sumsOfDoubles[0] + sumsOfDoubles[1];
+}
+HECTOR_CUDA_KERNEL(useMatrices)
+
+template <class T> __device__ void useFunctions(T *x) {
+  using namespace cuda;
+  x[0] = cuda::abs(x[1]) + cuda::floor(x[2]) + cuda::sqrt(x[3]) + cuda::sin(x[4]) + cuda::cos(x[5]) +
+         cuda::pow(x[6], x[7]) + cuda::exp(x[8]) + cuda::log(x[9]) + cuda::tanh(x[10]) + cuda::erf(x[11]);
+  x[1] = larger(x[0], x[1]) + smaller(x[2], x[3]) + chain(x[4], x[5]) + sign(x[6]) + cuda::rsqrt(x[7]) + relu(x[8]) +
+         leakyRelu(x[9], x[10]) + softplus(x[11]) + sigmoid(x[12]) + modulo(x[13], x[14]) + floorDivide(x[15], x[0]);
+  x[2] = choose(matches(x[0], x[1]), x[2], infinity<T>());
+}
+template <class Storage> __device__ void usePacks(Storage *x) {
+  cuda::storePack(x, cuda::loadPack<4>(x + 4));
+  cuda::store(x, cuda::load(x + 1));
+}
+template <class T, int kWidth> __device__ void useRows(T *x, int n) {
+  const hector::DropoutMask mask(1, 2, 3, 0.5);
+  cuda::dropout<kWidth>(mask, 4, 0.5, x, x, n);
+  auto term = [&](int k) { return x[k]; };
+  const T all =
+      cuda::sum<T, kWidth>(n, term) + cuda::maximum<T, kWidth, 4>(n, term) + cuda::minimum<T, kWidth>(n, term);
+  cuda::fill<kWidth>(x, all, n);
+}
+extern "C" __global__ void useNumbers(float *floats, double *doubles, cuda::bf16 *bf16s, cuda::f16 *f16s,
+                                      uint8_t *bools, int64_t *longs, const int32_t *types, int n) {
+  useFunctions(floats);
+  useFunctions(doubles);
+  usePacks(floats);
+  usePacks(doubles);
+  usePacks(bf16s);
+  usePacks(f16s);
+  usePacks(bools);
+  usePacks(longs);
+  cuda::store(bf16s, doubles[0]);
+  cuda::store(f16s, doubles[0]);
+  useRows<float, 1>(floats, n);
+  useRows<float, 8>(floats, n);
+  useRows<float, 32>(floats, n);
+  useRows<double, 16>(doubles, n);
+  for (cuda::Segments<int32_t> part(types, n, 0, n); part.next();)
+    longs[part.type] = cuda::smallest(part.first, part.last);
+}
+HECTOR_CUDA_KERNEL(useNumbers)
+
+template <class T, int kInner, int kOuter> __device__ void useProducts(const T *w, T *sums, int rows) {
+  constexpr int kStride = cuda::paddedColumns<T>(kInner), kResultStride = cuda::paddedColumns<T>(kOuter);
+  T *tile = cuda::sharedMemory<T>(), *result = tile + cuda::kTileRows * kStride;
+  cuda::multiply<T, kInner, kOuter>(tile, kStride, w, kOuter, result, kResultStride, rows);
+  cuda::multiply<T, kInner, kOuter, cuda::Layout::Transposed, kInner % 4 == 0, true>(tile, kStride, w, kInner, result,
+                                                                                     kResultStride, rows);
+  cuda::addOuterProducts<T, kInner, kOuter, true>(tile, kStride, result, kResultStride, sums, kOuter, rows);
+  if constexpr (kInner <= 64 && kOuter <= 64) {
+    cuda::OuterProducts<T, kInner, kOuter> products;
+    for (int i = 0; i < rows; ++i)
+      products.add(tile, kStride, result, kResultStride, i);
+    products.forEach([&](int i, int j, T sum) { sums[i * kOuter + j] = sum; });
+  }
+}
+extern "C" __global__ void useAllProducts(const float *w, float *sums, const double *wOfDoubles, double *sumsOfDoubles,
+                                          int rows) {
+  useProducts<float, 64, 64>(w, sums, rows);
+  useProducts<float, 1024, 3>(w, sums, rows);
+  useProducts<float, 7, 129>(w, sums, rows);
+  useProducts<double, 64, 32>(wOfDoubles, sumsOfDoubles, rows);
+  useProducts<double, 5, 9>(wOfDoubles, sumsOfDoubles, rows);
+}
+HECTOR_CUDA_KERNEL(useAllProducts)

@@ -1,0 +1,308 @@
+/// The layer between kernels and the machine: which thread this is, and what threads do together.
+///
+/// Kernels call these functions instead of CUDA's own. On the device they are a few instructions each, for sm_80 and
+/// newer. With HECTOR_EMULATED they call the emulator of runtime/device, so that tests execute the same kernels on
+/// machines without a GPU.
+///
+/// Grids and blocks have one dimension. A warp has 32 lanes. Functions that take `lanes`, a bit for each lane, must be
+/// called by all of these lanes with the same value, and by none that has left the kernel.
+#pragma once
+
+#include "kernels/common/target.hpp"
+#ifdef HECTOR_EMULATED
+#include "kernels/cuda/emulated.hpp"
+#else
+/// For the host's compiler, this line of generated code exports a kernel to the emulator.
+#define HECTOR_CUDA_KERNEL(name)
+#endif
+
+/// Before loops over arrays that are to stay in registers, and before those that are too long for it.
+#ifdef __CUDACC__
+#define HECTOR_UNROLL _Pragma("unroll")
+#define HECTOR_KEEP_LOOP _Pragma("unroll 1")
+#define HECTOR_UNROLL_SOME _Pragma("unroll 4")
+#else
+#define HECTOR_UNROLL
+#define HECTOR_KEEP_LOOP
+#define HECTOR_UNROLL_SOME
+#endif
+
+/// A function for what happens seldom: its registers and its code are not those of every caller.
+#ifdef __CUDACC__
+#define HECTOR_SELDOM __device__ __noinline__
+#else
+#define HECTOR_SELDOM __attribute__((noinline))
+#endif
+
+namespace hector::cuda {
+
+inline constexpr int kWarp = 32;
+inline constexpr uint32_t kAllLanes = 0xffffffffu;
+
+// --- where a thread is ----------------------------------------------------------------------------------------------
+
+__device__ __forceinline__ int threadInBlock() {
+#ifdef HECTOR_EMULATED
+  return machine().place().thread;
+#else
+  return static_cast<int>(threadIdx.x);
+#endif
+}
+__device__ __forceinline__ int numThreads() {
+#ifdef HECTOR_EMULATED
+  return machine().place().numThreads;
+#else
+  return static_cast<int>(blockDim.x);
+#endif
+}
+__device__ __forceinline__ int64_t blockNumber() {
+#ifdef HECTOR_EMULATED
+  return machine().place().block;
+#else
+  return static_cast<int64_t>(blockIdx.x);
+#endif
+}
+__device__ __forceinline__ int64_t numBlocks() {
+#ifdef HECTOR_EMULATED
+  return machine().place().numBlocks;
+#else
+  return static_cast<int64_t>(gridDim.x);
+#endif
+}
+/// The thread's number in its warp.
+__device__ __forceinline__ int lane() {
+  return threadInBlock() % kWarp;
+}
+/// The warp's number in its block.
+__device__ __forceinline__ int warp() {
+  return threadInBlock() / kWarp;
+}
+/// The lanes of the group of `width` lanes, a power of 2, that this lane is in.
+__device__ __forceinline__ uint32_t groupLanes(int width) {
+  return width == kWarp ? kAllLanes : ((1u << width) - 1) << (lane() & ~(width - 1));
+}
+
+// --- shared memory --------------------------------------------------------------------------------------------------
+
+/// The start of the block's dynamic shared memory, aligned to 16 bytes. Its size is set by the launch.
+template <class T> __device__ __forceinline__ T *sharedMemory() {
+#ifdef HECTOR_EMULATED
+  return static_cast<T *>(machine().sharedMemory());
+#else
+  extern __shared__ __align__(16) unsigned char hectorSharedMemory[];
+  return reinterpret_cast<T *>(hectorSharedMemory);
+#endif
+}
+
+/// Numbers that are loaded or stored at once, by 16 bytes or fewer. Addresses are multiples of the alignment.
+template <class T, int kCount> struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) Pack {
+  T numbers[kCount];
+};
+
+/// Starts a copy of kBytes (4, 8 or 16) from global to shared memory. Both addresses are multiples of kBytes. The bytes
+/// are there for this thread after `waitCopies`, and for others after a barrier that follows it.
+template <int kBytes> __device__ __forceinline__ void copyAsync(void *to, const void *from) {
+  static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16);
+#ifdef HECTOR_EMULATED
+  machine().copyAsync(to, from, kBytes, kBytes);
+#else
+  const uint32_t shared = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+  if constexpr (kBytes == 16)  // not kept in the first cache
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(from), "n"(kBytes) : "memory");
+#endif
+}
+/// The same for the first `filled` bytes; the others become 0. Nothing is read if `filled` is 0.
+template <int kBytes> __device__ __forceinline__ void copyAsync(void *to, const void *from, int filled) {
+  static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16);
+#ifdef HECTOR_EMULATED
+  machine().copyAsync(to, from, kBytes, filled);
+#else
+  const uint32_t shared = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+  if constexpr (kBytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from), "r"(filled) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(from), "n"(kBytes), "r"(filled)
+                 : "memory");
+#endif
+}
+/// Makes a group of the copies that this thread has started since the last group.
+__device__ __forceinline__ void commitCopies() {
+#ifdef HECTOR_EMULATED
+  machine().commitCopies();
+#else
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+/// Waits for all groups of this thread but the last `kGroups`.
+template <int kGroups> __device__ __forceinline__ void waitCopies() {
+#ifdef HECTOR_EMULATED
+  machine().waitCopies(kGroups);
+#else
+  asm volatile("cp.async.wait_group %0;" ::"n"(kGroups) : "memory");
+#endif
+}
+
+// --- threads together -----------------------------------------------------------------------------------------------
+
+/// Waits for all threads of the block. What they wrote before is seen after it.
+__device__ __forceinline__ void syncBlock() {
+#ifdef HECTOR_EMULATED
+  machine().syncBlock();
+#else
+  __syncthreads();
+#endif
+}
+/// The same for lanes of the warp.
+__device__ __forceinline__ void syncWarp(uint32_t lanes = kAllLanes) {
+#ifdef HECTOR_EMULATED
+  machine().syncWarp(lanes);
+#else
+  __syncwarp(lanes);
+#endif
+}
+
+/// The lanes for which `predicate` holds.
+__device__ __forceinline__ uint32_t ballot(bool predicate, uint32_t lanes = kAllLanes) {
+#ifdef HECTOR_EMULATED
+  return machine().ballot(predicate, lanes);
+#else
+  return __ballot_sync(lanes, predicate);
+#endif
+}
+/// Whether `predicate` holds for any of the lanes.
+__device__ __forceinline__ bool any(bool predicate, uint32_t lanes = kAllLanes) {
+#ifdef HECTOR_EMULATED
+  return machine().ballot(predicate, lanes) != 0;
+#else
+  return __any_sync(lanes, predicate) != 0;
+#endif
+}
+
+#ifdef HECTOR_EMULATED
+template <class T> T shuffleAs(Shuffle kind, T value, int operand, int width, uint32_t lanes) {
+  if constexpr (sizeof(T) < 4) {
+    return static_cast<T>(shuffleAs(kind, static_cast<int32_t>(value), operand, width, lanes));
+  } else {
+    machine().shuffle(&value, sizeof(T), kind, operand, width, lanes);
+    return value;
+  }
+}
+#else
+/// What CUDA's own shuffles take.
+template <class T> struct ShuffledAs {
+  using Type = T;
+};
+template <> struct ShuffledAs<bool> {
+  using Type = int;
+};
+#endif
+
+// Shuffles are for float, double, bool and integers of 32 and 64 bits. The warp is cut into groups of `width` lanes, a
+// power of 2. By default a group shuffles alone: other groups of the warp may be elsewhere in the kernel.
+
+/// The value of lane `from` of the group.
+template <class T>
+__device__ __forceinline__ T shuffle(T value, int from, int width = kWarp, uint32_t lanes = kAllLanes) {
+#ifdef HECTOR_EMULATED
+  return shuffleAs(Shuffle::Index, value, from, width, lanes & groupLanes(width));
+#else
+  using Type = typename ShuffledAs<T>::Type;
+  return static_cast<T>(__shfl_sync(lanes & groupLanes(width), static_cast<Type>(value), from, width));
+#endif
+}
+/// The value of the lane whose number differs in the bits of `bits`, which are below `width`.
+template <class T>
+__device__ __forceinline__ T shuffleXor(T value, int bits, int width = kWarp, uint32_t lanes = kAllLanes) {
+#ifdef HECTOR_EMULATED
+  return shuffleAs(Shuffle::Xor, value, bits, width, lanes & groupLanes(width));
+#else
+  using Type = typename ShuffledAs<T>::Type;
+  return static_cast<T>(__shfl_xor_sync(lanes & groupLanes(width), static_cast<Type>(value), bits, width));
+#endif
+}
+/// The value of the lane that is `distance` further on in the group; its own where there is none.
+template <class T>
+__device__ __forceinline__ T shuffleDown(T value, int distance, int width = kWarp, uint32_t lanes = kAllLanes) {
+#ifdef HECTOR_EMULATED
+  return shuffleAs(Shuffle::Down, value, distance, width, lanes & groupLanes(width));
+#else
+  using Type = typename ShuffledAs<T>::Type;
+  return static_cast<T>(
+      __shfl_down_sync(lanes & groupLanes(width), static_cast<Type>(value), static_cast<unsigned>(distance), width));
+#endif
+}
+
+// --- matrix instructions --------------------------------------------------------------------------------------------
+//
+// A whole warp computes sums += a·b. With group = lane / 4 and t = lane % 4, a lane holds these numbers, as
+// [row, column]:
+//
+// | | a | b | sums |
+// | --- | --- | --- | --- |
+// | TF32: 16×8 times 8×8 | [group, t], [group + 8, t], [group, t + 4], [group + 8, t + 4] | [t, group], [t + 4, group]
+// | S | | bf16: 16×16 times 16×8, two to a register, the first below | [group, 2t], [group + 8, 2t], [group, 2t + 8],
+// [group + 8, 2t + 8] | [2t, group], [2t + 8, group] | S | | f64: 8×4 times 4×8 | [group, t] | [t, group] | [group,
+// 2t], [group, 2t + 1] |
+//
+// where S is [group, 2t], [group, 2t + 1], [group + 8, 2t], [group + 8, 2t + 1].
+//
+// The sums of TF32 and bf16 are floats, but each addition truncates instead of rounding: long sums lose digits unless
+// they are moved to other registers now and then.
+
+/// TF32: floats of which 10 bits of the fraction count.
+__device__ __forceinline__ void multiplyTf32(float (&sums)[4], const float (&a)[4], const float (&b)[2]) {
+#ifdef HECTOR_EMULATED
+  machine().multiplyTf32(sums, a, b);
+#else
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+               "{%0, %1, %2, %3};"
+               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+               : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
+                 "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b[0])), "r"(__float_as_uint(b[1])));
+#endif
+}
+__device__ __forceinline__ void multiplyBf16(float (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+#ifdef HECTOR_EMULATED
+  machine().multiplyBf16(sums, a, b);
+#else
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+               "{%0, %1, %2, %3};"
+               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
+}
+__device__ __forceinline__ void multiplyF64(double (&sums)[2], double a, double b) {
+#ifdef HECTOR_EMULATED
+  machine().multiplyF64(sums, a, b);
+#else
+  asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+               : "+d"(sums[0]), "+d"(sums[1])
+               : "d"(a), "d"(b));
+#endif
+}
+
+/// The nearest number of TF32; of two that are equally near, the one further from 0. NaN stays NaN.
+__device__ __forceinline__ float toTf32(float x) {
+#ifdef HECTOR_EMULATED
+  const uint32_t bits = __builtin_bit_cast(uint32_t, x);
+  return x != x ? x : __builtin_bit_cast(float, (bits + 0x1000u) & 0xffffe000u);
+#else
+  uint32_t bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+  return __uint_as_float(bits);
+#endif
+}
+
+/// A float as the sum of two numbers of TF32, to 21 bits. With x = big + small, and y as well, big·big + big·small +
+/// small·big is x·y but for 2^-22 of it. Numbers that are not finite, or not when rounded, have no such sum.
+struct SplitTf32 {
+  float big, small;
+};
+__device__ __forceinline__ SplitTf32 splitTf32(float x) {
+  const float big = toTf32(x);
+  return {big, toTf32(x - big)};
+}
+
+}  // namespace hector::cuda

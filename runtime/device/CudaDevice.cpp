@@ -1,0 +1,345 @@
+#include "runtime/device/CudaDevice.h"
+
+#include "runtime/base/Memory.h"
+#include "runtime/base/Text.h"
+#include "runtime/device/CudaDriver.h"
+#include "runtime/device/Nvrtc.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace hector {
+
+namespace {
+
+/// The primary context of a device, and one stream in it.
+struct Context {
+  std::shared_ptr<const CudaDriver> driver;
+  int device = 0;
+  void *context = nullptr, *stream = nullptr;
+
+  Context() = default;
+  Context(const Context &) = delete;
+  Context &operator=(const Context &) = delete;
+  ~Context();
+};
+
+/// Makes a context the current one of this thread while it lives. What others of the process had set comes back.
+class Current {
+public:
+  explicit Current(const Context &context) : driver(*context.driver), error(driver.CtxPushCurrent(context.context)) {}
+  Current(const Current &) = delete;
+  Current &operator=(const Current &) = delete;
+  ~Current() {
+    void *popped = nullptr;
+    if (error == 0)
+      (void)driver.CtxPopCurrent(&popped);
+  }
+  /// What the first call that follows fails with, if the context cannot be used.
+  int status() const { return error; }
+
+private:
+  const CudaDriver &driver;
+  int error;
+};
+
+Context::~Context() {
+  if (!context)
+    return;
+  if (stream) {
+    Current current(*this);
+    (void)driver->StreamDestroy(stream);
+  }
+  (void)driver->DevicePrimaryCtxRelease(device);
+}
+
+CudaDriver::Address addressOf(const void *memory) {
+  return static_cast<CudaDriver::Address>(reinterpret_cast<uintptr_t>(memory));
+}
+
+class CudaKernel : public Kernel {
+public:
+  CudaKernel(std::string name, void *function, std::optional<std::vector<size_t>> parameterBytes)
+      : Kernel(std::move(name), std::move(parameterBytes)), function(function) {}
+  void *const function;
+};
+
+class CudaProgram : public Program {
+public:
+  CudaProgram(const Context &context, void *module, std::string what)
+      : context(context), module(module), what(std::move(what)) {}
+  ~CudaProgram() override {
+    Current current(context);
+    (void)context.driver->ModuleUnload(module);
+  }
+
+  Result<Kernel *> kernel(const std::string &name) override {
+    if (auto known = kernels.find(name); known != kernels.end())
+      return known->second.get();
+    const CudaDriver &driver = *context.driver;
+    Current current(context);
+    void *function = nullptr;
+    if (int error = driver.ModuleGetFunction(&function, module, name.c_str()))
+      return Status::failed("the code of " + what + " has no kernel " + inTicks(name) + ": " + driver.describe(error));
+    std::optional<std::vector<size_t>> parameters;
+    if (driver.FuncGetParamInfo) {
+      parameters.emplace();
+      size_t offset = 0, bytes = 0;
+      while (driver.FuncGetParamInfo(function, parameters->size(), &offset, &bytes) == 0)
+        parameters->push_back(bytes);
+    }
+    auto kernel = std::make_unique<CudaKernel>(name, function, std::move(parameters));
+    return kernels.emplace(name, std::move(kernel)).first->second.get();
+  }
+
+private:
+  const Context &context;
+  void *module;
+  std::string what;
+  std::map<std::string, std::unique_ptr<Kernel>> kernels;
+};
+
+class CudaMark : public Mark {
+public:
+  CudaMark(const Context &context, void *event) : context(context), event(event) {}
+  ~CudaMark() override {
+    Current current(context);
+    (void)context.driver->EventDestroy(event);
+  }
+
+private:
+  const Context &context;
+
+public:
+  void *const event;
+};
+
+class CudaRecording : public Recording {
+public:
+  CudaRecording(const Context &context, void *executable) : context(context), executable(executable) {}
+  ~CudaRecording() override {
+    Current current(context);
+    (void)context.driver->GraphExecDestroy(executable);
+  }
+
+private:
+  const Context &context;
+
+public:
+  void *const executable;
+};
+
+class CudaDevice : public Device {
+public:
+  static Result<std::unique_ptr<Device>> create(const std::string &driverLibrary);
+
+  Result<int64_t> freeBytes() override {
+    Current current(context);
+    size_t free = 0, total = 0;
+    if (int error = firstOf(current, [&] { return driver().MemGetInfo(&free, &total); }))
+      return failure("asking for free memory", error);
+    return static_cast<int64_t>(free);
+  }
+
+  Result<std::unique_ptr<Program>> load(const DeviceSource &source, const JitEvents &events) override {
+    auto nvrtc = Nvrtc::find();
+    if (!nvrtc)
+      return nvrtc.status();
+    CodeRequest request{source.main, {}, cudaFlags(facts.architecture, source.isFused), source.what};
+    for (const EmbeddedFile &header : source.headers)
+      request.headers.push_back({std::string(header.name), std::string(header.text)});
+    auto code = compileCuda(request, *nvrtc, events);
+    if (!code)
+      return code.status();
+    Current current(context);
+    void *module = nullptr;
+    if (int error = firstOf(current, [&] { return driver().ModuleLoadData(&module, code->bytes.data()); }))
+      return Status::failed("the code of " + source.what + " cannot be loaded: " + driver().describe(error) + " (" +
+                            nvrtc->title() + ", " + facts.name + ", driver for CUDA " + driver().version() + ")");
+    return std::unique_ptr<Program>(std::make_unique<CudaProgram>(context, module, source.what));
+  }
+
+private:
+  const CudaDriver &driver() const { return *context.driver; }
+  template <class F> int firstOf(const Current &current, F &&call) const {
+    return current.status() ? current.status() : call();
+  }
+  Status failure(const std::string &what, int error) const {
+    return Status::failed(facts.name + ": " + what + ": " + driver().describe(error));
+  }
+  /// The outcome of a call that only needs the context.
+  template <class F> Status run(const std::string &what, F &&call) const {
+    Current current(context);
+    const int error = firstOf(current, call);
+    return error ? failure(what, error) : Status::ok();
+  }
+
+  Result<void *> doAllocate(int64_t bytes) override {
+    Current current(context);
+    CudaDriver::Address memory = 0;
+    const int error = firstOf(current, [&] { return driver().MemAlloc(&memory, static_cast<size_t>(bytes)); });
+    if (error == CudaDriver::kOutOfMemory) {
+      size_t free = 0, total = 0;
+      (void)driver().MemGetInfo(&free, &total);
+      return Status::failed("out of device memory: " + formatBytes(bytes) + " do not fit; " +
+                            formatBytes(static_cast<int64_t>(free)) + " of " + formatBytes(facts.memoryBytes) +
+                            " are free on " + facts.name);
+    }
+    if (error)
+      return failure("allocating " + formatBytes(bytes), error);
+    return reinterpret_cast<void *>(static_cast<uintptr_t>(memory));
+  }
+  void doFree(void *memory) override {
+    (void)run("freeing", [&] { return driver().MemFree(addressOf(memory)); }).isOk();  // shows at the next call
+  }
+  Status doUpload(void *target, std::span<const std::byte> source) override {
+    return run("upload", [&] {
+      return driver().MemcpyHtoDAsync(addressOf(target), source.data(), source.size(), context.stream);
+    });
+  }
+  Status doDownload(std::span<std::byte> target, const void *source) override {
+    return run("download", [&] {
+      return driver().MemcpyDtoHAsync(target.data(), addressOf(source), target.size(), context.stream);
+    });
+  }
+  Status doFill(void *target, std::byte value, int64_t bytes) override {
+    return run("fill", [&] {
+      return driver().MemsetD8Async(addressOf(target), static_cast<unsigned char>(value), static_cast<size_t>(bytes),
+                                    context.stream);
+    });
+  }
+  Status doSynchronize() override {
+    Current current(context);
+    const int error = firstOf(current, [&] { return driver().StreamSynchronize(context.stream); });
+    const std::string last = std::exchange(lastKernel, "");
+    if (!error)
+      return Status::ok();
+    if (last.empty())
+      return failure("waiting", error);
+    return Status::failed(failure("running kernels, the last of them " + inTicks(last), error).message() +
+                          "; set CUDA_LAUNCH_BLOCKING=1 to learn which of them failed");
+  }
+
+  Status doAllowShared(Kernel &kernel, int64_t bytes) override {
+    Current current(context);
+    if (int error = firstOf(current, [&] {
+          return driver().FuncSetAttribute(static_cast<CudaKernel &>(kernel).function, CudaDriver::kDynamicSharedBytes,
+                                           static_cast<int>(bytes));
+        }))
+      return failure("giving kernel " + inTicks(kernel.name()) + " " + counted(bytes, "byte") + " of shared memory",
+                     error);
+    return Status::ok();
+  }
+  Status doLaunch(const Kernel &kernel, const LaunchShape &shape, const Arguments &arguments) override {
+    Current current(context);
+    std::vector<void *> pointers = arguments.pointers();
+    if (int error = firstOf(current, [&] {
+          return driver().LaunchKernel(static_cast<const CudaKernel &>(kernel).function,
+                                       static_cast<unsigned>(shape.blocks), 1, 1, static_cast<unsigned>(shape.threads),
+                                       1, 1, static_cast<unsigned>(shape.sharedBytes), context.stream, pointers.data(),
+                                       nullptr);
+        }))
+      return failure("launching kernel " + inTicks(kernel.name()) + " (" + toText(shape) + ")", error);
+    lastKernel = kernel.name();
+    return Status::ok();
+  }
+
+  Result<std::unique_ptr<Mark>> doMark() override {
+    Current current(context);
+    void *event = nullptr;
+    if (int error = firstOf(current, [&] { return driver().EventCreate(&event, 0); }))
+      return failure("making a mark", error);
+    auto mark = std::make_unique<CudaMark>(context, event);
+    if (int error = driver().EventRecord(event, context.stream))
+      return failure("making a mark", error);
+    return std::unique_ptr<Mark>(std::move(mark));
+  }
+  Result<double> doElapsedMs(const Mark &from, const Mark &to) override {
+    void *const start = static_cast<const CudaMark &>(from).event, *const end = static_cast<const CudaMark &>(to).event;
+    float milliseconds = 0;
+    Status status = run("measuring", [&] {
+      const int error = driver().EventSynchronize(end);
+      return error ? error : driver().EventElapsedTime(&milliseconds, start, end);
+    });
+    if (!status.isOk())
+      return status;
+    return static_cast<double>(milliseconds);
+  }
+
+  Status beginRecording() override {
+    // Relaxed: what is recorded may be freed or loaded meanwhile.
+    return run("recording", [&] { return driver().StreamBeginCapture(context.stream, CudaDriver::kRelaxedCapture); });
+  }
+  Result<std::unique_ptr<Recording>> endRecording() override {
+    void *graph = nullptr, *executable = nullptr;
+    Status status = run("recording", [&] {
+      int error = driver().StreamEndCapture(context.stream, &graph);
+      if (error)
+        return error;
+      error = driver().GraphInstantiateWithFlags(&executable, graph, 0);
+      (void)driver().GraphDestroy(graph);
+      return error;
+    });
+    if (!status.isOk())
+      return status;
+    return std::unique_ptr<Recording>(std::make_unique<CudaRecording>(context, executable));
+  }
+  Status doReplay(const Recording &recording) override {
+    return run("replaying a recording", [&] {
+      return driver().GraphLaunch(static_cast<const CudaRecording &>(recording).executable, context.stream);
+    });
+  }
+
+  Context context;
+  std::string lastKernel;  // launched since the last `synchronize`
+};
+
+Result<std::unique_ptr<Device>> CudaDevice::create(const std::string &driverLibrary) {
+  auto opened = CudaDriver::open(driverLibrary);
+  if (!opened)
+    return opened.status();
+  auto device = std::make_unique<CudaDevice>();
+  Context &context = device->context;
+  context.driver = *opened;
+  const CudaDriver &driver = *context.driver;
+  int error = 0, count = 0;
+  auto check = [&](int result) { return (error = result) == 0; };
+  if (check(driver.DeviceGetCount(&count)) && count == 0)
+    return Status::failed("the CUDA driver shows no GPU; is CUDA_VISIBLE_DEVICES set?");
+
+  DeviceInfo &info = device->facts;
+  char name[256] = "";
+  size_t memory = 0;
+  int major = 0, minor = 0, multiprocessors = 0, cache = 0, shared = 0;
+  auto ask = [&](int attribute, int &value) {
+    return check(driver.DeviceGetAttribute(&value, attribute, context.device));
+  };
+  if (error || !check(driver.DeviceGet(&context.device, 0)) ||
+      !check(driver.DeviceGetName(name, sizeof(name), context.device)) ||
+      !check(driver.DeviceTotalMem(&memory, context.device)) || !ask(CudaDriver::kArchitectureMajor, major) ||
+      !ask(CudaDriver::kArchitectureMinor, minor) || !ask(CudaDriver::kMultiprocessors, multiprocessors) ||
+      !ask(CudaDriver::kCacheBytes, cache) || !ask(CudaDriver::kSharedBytes, shared))
+    return Status::failed("the CUDA driver does not describe its GPU: " + driver.describe(error));
+  info = {name, 10 * major + minor, multiprocessors, static_cast<int64_t>(memory), cache, shared};
+
+  if (int result = driver.DevicePrimaryCtxRetain(&context.context, context.device)) {
+    context.context = nullptr;
+    return device->failure("cannot be used", result);
+  }
+  if (Status status = device->run("cannot be used",
+                                  [&] { return driver.StreamCreate(&context.stream, CudaDriver::kNonBlockingStream); });
+      !status.isOk())
+    return status;
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> createCudaDevice(const std::string &driverLibrary) {
+  return CudaDevice::create(driverLibrary);
+}
+
+}  // namespace hector

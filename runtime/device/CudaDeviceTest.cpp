@@ -1,0 +1,182 @@
+#include "runtime/device/CudaDevice.h"
+
+#include "runtime/base/FolderTest.h"
+#include "runtime/base/Setting.h"
+
+#include <dlfcn.h>
+#include <numeric>
+#include <optional>
+
+using namespace hector;
+
+namespace {
+
+/// On stand-ins for the driver and NVRTC. Whatever a test does, nothing is left behind.
+class CudaDeviceTest : public FolderTest {
+protected:
+  void SetUp() override {
+    FolderTest::SetUp();
+    cache.emplace("HECTOR_CACHE", path("cache").c_str());
+    nvrtc.emplace("HECTOR_NVRTC", HECTOR_FAKE_NVRTC);
+    void *handle = dlopen(HECTOR_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(handle, nullptr) << dlerror();
+    fail = reinterpret_cast<void (*)(const char *, int)>(dlsym(handle, "fakeCudaFail"));
+    live = reinterpret_cast<int64_t (*)()>(dlsym(handle, "fakeCudaLive"));
+    fail("", 0);
+  }
+  void TearDown() override {
+    EXPECT_EQ(live(), 0);
+    FolderTest::TearDown();
+  }
+
+  static std::unique_ptr<Device> create() {
+    auto device = createCudaDevice(HECTOR_FAKE_CUDA);
+    EXPECT_TRUE(device) << device.status().message();
+    return std::move(device).take();
+  }
+  static std::string failureOfCreate(const std::string &library = HECTOR_FAKE_CUDA) {
+    auto device = createCudaDevice(library);
+    return device ? "" : device.status().message();
+  }
+  static std::unique_ptr<Program> load(Device &device) {
+    auto program = device.load({{"model.cu", "text"}, {}, "model"});
+    EXPECT_TRUE(program) << program.status().message();
+    return std::move(program).take();
+  }
+
+  void (*fail)(const char *function, int error) = nullptr;
+  int64_t (*live)() = nullptr;
+
+private:
+  std::optional<Setting> cache, nvrtc;
+};
+
+std::string messageOf(const Status &status) {
+  return status.isOk() ? "" : status.message();
+}
+
+TEST_F(CudaDeviceTest, DescribesItself) {
+  auto device = create();
+  EXPECT_EQ(device->info().name, "Fake");
+  EXPECT_EQ(device->info().architecture, 90);
+  EXPECT_EQ(device->info().multiprocessors, 1016);
+  EXPECT_EQ(device->info().memoryBytes, int64_t{4} << 30);
+  EXPECT_EQ(device->info().cacheBytes, 1038);
+  EXPECT_EQ(device->info().sharedBytes, 232448);
+  EXPECT_EQ(*device->freeBytes(), int64_t{1} << 30);
+}
+
+TEST_F(CudaDeviceTest, SaysWhyThereIsNone) {
+  EXPECT_EQ(
+      failureOfCreate("/nowhere/libcuda.so.1")
+          .find("there is no CUDA driver, which comes with NVIDIA's driver for its GPUs: /nowhere/libcuda.so.1: "),
+      0u);
+  const std::string other = failureOfCreate(HECTOR_FAKE_NVRTC);
+  EXPECT_EQ(other.find("the CUDA driver is older than CUDA 11.4, the oldest that Hector works with: "), 0u) << other;
+  fail("cuInit", 100);
+  EXPECT_EQ(failureOfCreate(), "the CUDA driver cannot be used: CUDA_ERROR_NO_DEVICE: as the test asked");
+  fail("cuInit", 12345);
+  EXPECT_EQ(failureOfCreate(), "the CUDA driver cannot be used: CUDA error 12345");
+  fail("no GPU", 0);
+  EXPECT_EQ(failureOfCreate(), "the CUDA driver shows no GPU; is CUDA_VISIBLE_DEVICES set?");
+  for (const char *function : {"cuDevicePrimaryCtxRetain", "cuStreamCreate"}) {
+    fail(function, 2);
+    EXPECT_EQ(failureOfCreate(), "Fake: cannot be used: CUDA_ERROR_OUT_OF_MEMORY: as the test asked");
+  }
+}
+
+TEST_F(CudaDeviceTest, MemoryThatDoesNotFitIsAFailureWithNumbers) {
+  auto device = create();
+  auto memory = device->allocate(int64_t{3} << 30);
+  ASSERT_FALSE(memory);
+  EXPECT_EQ(memory.status().message(), "out of device memory: 3.0 GiB do not fit; 1.0 GiB of 4.0 GiB are free on Fake");
+}
+
+TEST_F(CudaDeviceTest, LaunchesRecordsAndReplays) {
+  auto device = create();
+  auto program = load(*device);
+  auto kernel = program->kernel("triple");
+  ASSERT_TRUE(kernel);
+  EXPECT_EQ(*kernel, *program->kernel("triple"));
+  std::vector<int> numbers(100);
+  std::iota(numbers.begin(), numbers.end(), 1);
+  auto memory = device->allocate(400);
+  ASSERT_TRUE(memory);
+  ASSERT_TRUE(device->upload(memory->data(), std::as_bytes(std::span(numbers))).isOk());
+  const Arguments arguments = Arguments::of(static_cast<int *>(memory->data()), int64_t{50});
+  auto recording = device->record([&] {
+    Status status = device->launch(**kernel, {1, 128}, arguments);
+    return status.isOk() ? device->fill(static_cast<int *>(memory->data()) + 60, std::byte{0}, 160) : status;
+  });
+  ASSERT_TRUE(recording) << recording.status().message();
+  ASSERT_TRUE(device->launch(**kernel, {1, 128}, arguments).isOk());
+  for (int i = 0; i < 2; ++i)
+    ASSERT_TRUE(device->replay(**recording).isOk());
+  ASSERT_TRUE(device->download(std::as_writable_bytes(std::span(numbers)), memory->data()).isOk());
+  ASSERT_TRUE(device->synchronize().isOk());
+  EXPECT_EQ(numbers[0], 27);
+  EXPECT_EQ(numbers[49], 50 * 27);
+  EXPECT_EQ(numbers[50], 51);
+  EXPECT_EQ(numbers[60], 0);
+}
+
+TEST_F(CudaDeviceTest, FailuresNameTheKernelAndWhatCudaSaid) {
+  auto device = create();
+  auto program = load(*device);
+  auto missing = program->kernel("absent");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.status().message(),
+            "the code of model has no kernel `absent`: CUDA_ERROR_OTHER: as the test asked");
+  auto kernel = program->kernel("triple");
+  ASSERT_TRUE(kernel);
+  const Arguments nothing = Arguments::of(static_cast<int *>(nullptr), int64_t{0});
+  ASSERT_TRUE(device->launch(**kernel, {1, 1}, nothing).isOk());
+  fail("cuStreamSynchronize", 700);
+  EXPECT_EQ(messageOf(device->synchronize()),
+            "Fake: running kernels, the last of them `triple`: CUDA_ERROR_OTHER: as the test asked; set "
+            "CUDA_LAUNCH_BLOCKING=1 to learn which of them failed");
+  fail("cuLaunchKernel", 701);
+  EXPECT_EQ(messageOf(device->launch(**kernel, {4, 128, 16}, nothing)),
+            "Fake: launching kernel `triple` (4 blocks of 128 threads, 16 bytes of shared memory): "
+            "CUDA_ERROR_OTHER: as the test asked");
+  fail("cuFuncSetAttribute", 1);
+  EXPECT_EQ(messageOf(device->allowShared(**kernel, 100000)),
+            "Fake: giving kernel `triple` 100000 bytes of shared memory: CUDA_ERROR_OTHER: as the test asked");
+}
+
+TEST_F(CudaDeviceTest, ArgumentsAreComparedWithTheKernelsParameters) {
+  auto device = create();
+  auto program = load(*device);
+  auto kernel = program->kernel("triple");
+  ASSERT_TRUE(kernel);
+  EXPECT_EQ(messageOf(device->launch(**kernel, {1, 1}, Arguments::of(static_cast<int *>(nullptr)))),
+            "kernel `triple` cannot be launched: it has 2 parameters and is given 1 argument");
+  EXPECT_EQ(messageOf(device->launch(**kernel, {1, 1}, Arguments::of(static_cast<int *>(nullptr), 5))),
+            "kernel `triple` cannot be launched: parameter 1 has 8 bytes, and its argument 4");
+}
+
+TEST_F(CudaDeviceTest, CodeThatCannotBeLoadedNamesVersions) {
+  auto device = create();
+  fail("cuModuleLoadData", 222);
+  auto program = device->load({{"model.cu", "text"}, {}, "model"});
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.status().message(), "the code of model cannot be loaded: CUDA_ERROR_OTHER: as the test asked "
+                                        "(NVRTC 99.1, Fake, driver for CUDA 13.2)");
+}
+
+TEST_F(CudaDeviceTest, ARecordingThatFailsLeavesTheDeviceUsable) {
+  auto device = create();
+  auto failing = device->record([] { return Status::failed("no"); });
+  ASSERT_FALSE(failing);
+  EXPECT_EQ(failing.status().message(), "no");
+  for (const char *function : {"cuStreamEndCapture", "cuGraphInstantiateWithFlags"}) {
+    fail(function, 900);
+    auto recording = device->record([] { return Status::ok(); });
+    ASSERT_FALSE(recording);
+    EXPECT_EQ(recording.status().message(), "Fake: recording: CUDA_ERROR_OTHER: as the test asked");
+  }
+  fail("", 0);
+  EXPECT_TRUE(device->synchronize().isOk());
+}
+
+}  // namespace

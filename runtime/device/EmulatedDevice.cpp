@@ -1,0 +1,198 @@
+#include "runtime/device/EmulatedDevice.h"
+
+#include "runtime/base/Memory.h"
+#include "runtime/base/Text.h"
+#include "runtime/device/Emulator.h"
+#include "runtime/jit/Compiler.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HECTOR_HAS_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HECTOR_HAS_ASAN 1
+#endif
+#endif
+
+namespace hector {
+
+namespace {
+
+constexpr size_t kAlignment = 256;
+/// Bytes before and after each allocation that nobody may write. The sanitizer has its own.
+#ifdef HECTOR_HAS_ASAN
+constexpr size_t kGuardBytes = 0;
+#else
+constexpr size_t kGuardBytes = kAlignment;
+#endif
+constexpr std::byte kGuard{0xa5}, kUnset{0xff};
+
+class EmulatedKernel : public Kernel {
+public:
+  EmulatedKernel(std::string name, cuda::HostEntry *entry) : Kernel(std::move(name)), entry(entry) {}
+  cuda::HostEntry *const entry;
+};
+
+class EmulatedProgram : public Program {
+public:
+  EmulatedProgram(Library library, std::string what) : library(std::move(library)), what(std::move(what)) {}
+
+  Result<Kernel *> kernel(const std::string &name) override {
+    if (auto known = kernels.find(name); known != kernels.end())
+      return known->second.get();
+    auto *entry = reinterpret_cast<cuda::HostEntry *>(library.find((name + "_host").c_str()));
+    if (!entry)
+      return Status::failed("the code of " + what + " has no kernel " + inTicks(name) +
+                            "; does it say HECTOR_CUDA_KERNEL(" + name + ")?");
+    auto kernel = std::make_unique<EmulatedKernel>(name, entry);
+    return kernels.emplace(name, std::move(kernel)).first->second.get();
+  }
+
+private:
+  Library library;
+  std::string what;
+  std::map<std::string, std::unique_ptr<Kernel>> kernels;
+};
+
+class EmulatedMark : public Mark {
+public:
+  const std::chrono::steady_clock::time_point time = std::chrono::steady_clock::now();
+};
+
+class EmulatedRecording : public Recording {
+public:
+  std::vector<std::function<Status()>> steps;
+};
+
+class EmulatedDevice : public Device {
+public:
+  explicit EmulatedDevice(uint64_t seed) : emulator(seed) {
+    // Few multiprocessors: what starts some blocks on each of them starts few. The rest is like Hopper's.
+    facts = {"emulated", 0, 4, availableMemory(), int64_t{50} << 20, Emulator::kMaxSharedBytes};
+  }
+
+  Result<int64_t> freeBytes() override { return availableMemory(); }
+
+  Result<std::unique_ptr<Program>> load(const DeviceSource &source, const JitEvents &events) override {
+    CodeRequest request{source.main, {}, baseFlags(), source.what};
+    for (const EmbeddedFile &header : source.headers)
+      request.headers.push_back({std::string(header.name), std::string(header.text)});
+    // Kernels run on little data here: a quick compilation is worth more than quick code.
+    for (const char *flag : {"-O1", "-DHECTOR_EMULATED", "-fno-math-errno", "-fvisibility=hidden",
+                             source.isFused ? "-ffp-contract=fast" : "-ffp-contract=off"})
+      request.flags.push_back(flag);
+    auto library = loadOrCompile(request, events);
+    if (!library)
+      return library.status();
+    return std::unique_ptr<Program>(std::make_unique<EmulatedProgram>(std::move(*library), source.what));
+  }
+
+private:
+  Result<void *> doAllocate(int64_t bytes) override {
+    if (Status status = requireMemory("an allocation on the emulated device", bytes); !status.isOk())
+      return status;
+    const size_t size = static_cast<size_t>(bytes);
+    void *base = nullptr;
+    if (::posix_memalign(&base, kAlignment, size + 2 * kGuardBytes) != 0)
+      return Status::failed("out of device memory: " + formatBytes(bytes) + " do not fit on the emulated device");
+    std::byte *start = static_cast<std::byte *>(base) + kGuardBytes;
+    std::memset(base, static_cast<int>(kGuard), kGuardBytes);
+    std::memset(start, static_cast<int>(kUnset), size);
+    std::memset(start + size, static_cast<int>(kGuard), kGuardBytes);
+    allocations.emplace(start, size);
+    return start;
+  }
+  void doFree(void *memory) override {
+    allocations.erase(static_cast<std::byte *>(memory));
+    std::free(static_cast<std::byte *>(memory) - kGuardBytes);
+  }
+
+  Status doUpload(void *target, std::span<const std::byte> source) override {
+    std::memcpy(target, source.data(), source.size());
+    return checkGuards("an upload");
+  }
+  Status doDownload(std::span<std::byte> target, const void *source) override {
+    std::memcpy(target.data(), source, target.size());
+    return Status::ok();
+  }
+  Status doFill(void *target, std::byte value, int64_t bytes) override {
+    return runOrRecord([=, this] {
+      std::memset(target, static_cast<int>(value), static_cast<size_t>(bytes));
+      return checkGuards("a fill");
+    });
+  }
+  Status doSynchronize() override { return Status::ok(); }
+
+  Status doAllowShared(Kernel &, int64_t) override { return Status::ok(); }
+  Status doLaunch(const Kernel &kernel, const LaunchShape &shape, const Arguments &arguments) override {
+    auto *entry = static_cast<const EmulatedKernel &>(kernel).entry;
+    return runOrRecord([this, entry, shape, arguments, what = "kernel " + inTicks(kernel.name())] {
+      std::vector<void *> pointers = arguments.pointers();
+      Status status = emulator.launch(entry, shape.blocks, shape.threads, shape.sharedBytes, pointers.data());
+      return status.isOk() ? checkGuards(what) : status;
+    });
+  }
+
+  Result<std::unique_ptr<Mark>> doMark() override { return std::unique_ptr<Mark>(std::make_unique<EmulatedMark>()); }
+  Result<double> doElapsedMs(const Mark &from, const Mark &to) override {
+    const auto time = static_cast<const EmulatedMark &>(to).time - static_cast<const EmulatedMark &>(from).time;
+    return std::chrono::duration<double, std::milli>(time).count();
+  }
+
+  Status beginRecording() override {
+    recording = std::make_unique<EmulatedRecording>();
+    return Status::ok();
+  }
+  Result<std::unique_ptr<Recording>> endRecording() override {
+    return std::unique_ptr<Recording>(std::exchange(recording, nullptr));
+  }
+  Status doReplay(const Recording &recorded) override {
+    for (const auto &step : static_cast<const EmulatedRecording &>(recorded).steps)
+      if (Status status = step(); !status.isOk())
+        return status;
+    return Status::ok();
+  }
+
+  Status runOrRecord(std::function<Status()> step) {
+    if (!recording)
+      return step();
+    recording->steps.push_back(std::move(step));
+    return Status::ok();
+  }
+
+  /// Whether `what`, the last thing that wrote, stayed inside of all memory. Reports each mistake once.
+  Status checkGuards(const std::string &what) {
+    for (const auto &[start, size] : allocations)
+      for (std::byte *guard : {start - kGuardBytes, start + size}) {
+        auto isWritten = [](std::byte value) { return value != kGuard; };
+        std::byte *const end = guard + kGuardBytes, *const first = std::find_if(guard, end, isWritten);
+        if (first == end)
+          continue;
+        std::fill(guard, end, kGuard);
+        const int64_t place = first - start;
+        return Status::failed(what + " wrote outside of its memory: to byte " + std::to_string(place) +
+                              " of an allocation of " + counted(static_cast<int64_t>(size), "byte"));
+      }
+    return Status::ok();
+  }
+
+  Emulator emulator;
+  std::map<std::byte *, size_t> allocations;  // start to size
+  std::unique_ptr<EmulatedRecording> recording;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> createEmulatedDevice(uint64_t seed) {
+  return std::make_unique<EmulatedDevice>(seed);
+}
+
+}  // namespace hector
