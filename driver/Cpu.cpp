@@ -2,10 +2,8 @@
 
 #include "compiler/Analysis/Cost.h"
 #include "compiler/Conversion/FlowToKern/FlowToKern.h"
-#include "kernels/Headers.h"
 #include "runtime/base/Parallel.h"
 #include "runtime/base/Text.h"
-#include "runtime/jit/Compiler.h"
 
 #include <mlir/IR/Verifier.h>
 
@@ -36,26 +34,6 @@ Result<std::string> kernText(const Program &program) {
   llvm::raw_string_ostream stream(text);
   (*module)->print(stream);
   return text;
-}
-
-Result<exec::KernelLookup> loadKernels(const exec::Plan &plan, const JitEvents &events,
-                                       const std::vector<std::string> &flags) {
-  CodeRequest request;
-  request.main = {plan.name + ".cpp", plan.source};
-  for (const EmbeddedFile &header : cpuHeaders())
-    request.headers.push_back({std::string(header.name), std::string(header.text)});
-  request.flags = baseFlags();
-  // Numbers have the same bits wherever they are computed: nothing is reordered, and multiplications and additions are
-  // not fused, except in products.
-  for (const char *flag : {"-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fvisibility=hidden"})
-    request.flags.push_back(flag);
-  request.flags.insert(request.flags.end(), flags.begin(), flags.end());
-  request.what = plan.name;
-  auto library = loadOrCompile(request, events);
-  if (!library)
-    return std::move(library).status();
-  auto shared = std::make_shared<Library>(std::move(library).take());
-  return exec::KernelLookup([shared](const std::string &symbol) { return shared->find(symbol.c_str()); });
 }
 
 /// One way to compile a program, and what that takes.
@@ -133,29 +111,6 @@ Result<Planned> planFor(const Program &program, const Graph &graph, const Tensor
   return refuse(program, smallest, threads, options);
 }
 
-Result<exec::Executor> prepareExecutor(std::shared_ptr<const exec::Plan> plan, exec::KernelLookup kernels,
-                                       const Graph &graph, const std::vector<NamedTensor> &arguments,
-                                       const exec::ExecOptions &options) {
-  auto executor = exec::Executor::create(std::move(plan), std::move(kernels), graph, options);
-  if (!executor)
-    return executor;
-  for (const NamedTensor &argument : arguments)
-    if (Status status = executor->setInput(argument.name, argument.tensor); !status.isOk())
-      return status;
-  return executor;
-}
-
-Result<std::vector<NamedTensor>> resultsOf(const exec::Executor &executor, const exec::Plan &plan) {
-  std::vector<NamedTensor> results;
-  for (const exec::Port &output : plan.outputs) {
-    auto tensor = executor.output(output.name);
-    if (!tensor)
-      return std::move(tensor).status();
-    results.push_back({output.name, std::move(*tensor)});
-  }
-  return results;
-}
-
 Result<std::vector<NamedTensor>> runOnCpu(const Planned &planned, const Graph &graph, const Tensors &tensors,
                                           const CpuOptions &options) {
   auto arguments = bindArguments(planned.program, graph, tensors);
@@ -164,14 +119,7 @@ Result<std::vector<NamedTensor>> runOnCpu(const Planned &planned, const Graph &g
   auto kernels = loadKernels(*planned.plan, options.events);
   if (!kernels)
     return std::move(kernels).status();
-  auto executor = prepareExecutor(planned.plan, std::move(*kernels), graph, *arguments, options.exec);
-  if (!executor)
-    return std::move(executor).status();
-  if (options.seed)
-    executor->setTraining(*options.seed, options.step);
-  if (Status status = executor->runAll(); !status.isOk())
-    return status;
-  return resultsOf(*executor, *planned.plan);
+  return runPlan(planned.plan, std::move(*kernels), graph, *arguments, options);
 }
 
 }  // namespace hector

@@ -2,14 +2,14 @@
 #pragma once
 
 #include "compiler/Target/Cpp/Emitter.h"
+#include "driver/Kernels.h"
 #include "driver/Run.h"
+#include "driver/RunPlan.h"
 #include "runtime/base/Memory.h"
-#include "runtime/exec/Executor.h"
 #include "runtime/exec/Plan.h"
-#include "runtime/jit/Jit.h"
 
+#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,25 +43,6 @@ struct Planned {
 /// kept. Fails if no plan fits, with the smallest that was found.
 Result<Planned> planFor(const Program &program, const Graph &graph, const Tensors &tensors,
                         const PlanOptions &options = {});
-
-/// Compiles the text of a plan, or finds what was compiled before. `flags` come after the usual ones.
-Result<exec::KernelLookup> loadKernels(const exec::Plan &plan, const JitEvents &events = {},
-                                       const std::vector<std::string> &flags = {});
-
-/// An executor with its inputs set. `arguments` are those that `bindArguments` gives.
-Result<exec::Executor> prepareExecutor(std::shared_ptr<const exec::Plan> plan, exec::KernelLookup kernels,
-                                       const Graph &graph, const std::vector<NamedTensor> &arguments,
-                                       const exec::ExecOptions &options = {});
-
-/// All results of an executor's last run.
-Result<std::vector<NamedTensor>> resultsOf(const exec::Executor &executor, const exec::Plan &plan);
-
-struct CpuOptions {
-  exec::ExecOptions exec;
-  std::optional<uint64_t> seed;  // of dropout; without, nothing is dropped
-  uint64_t step = 0;
-  JitEvents events;
-};
 
 /// Runs a plan on the CPU: as `run`, but with compiled code.
 Result<std::vector<NamedTensor>> runOnCpu(const Planned &planned, const Graph &graph, const Tensors &tensors,

@@ -2,12 +2,40 @@
 #pragma once
 
 #include "compiler/Target/Cuda/Emitter.h"
-#include "driver/Program.h"
+#include "driver/Cpu.h"
+#include "runtime/device/DeviceExecutor.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace hector {
 
 /// The plan of a program, with its CUDA text. The program has had its passes, for a machine that is a GPU, and has
 /// groups.
 Result<exec::Plan> makeCudaPlan(const Program &program, const CudaOptions &options = {});
+
+/// Compiles a program, before any pass and with its graph attached, for a GPU.
+Result<Planned> planForDevice(const Program &program, const Graph &graph, const std::string &passes = "default");
+
+/// Compiles the text of a plan for a device, or finds what was compiled before.
+Result<std::shared_ptr<DeviceProgram>> loadKernels(const exec::Plan &plan, Device &device,
+                                                   const JitEvents &events = {});
+
+struct DeviceOptions {
+  exec::DeviceExecOptions exec;
+  std::optional<uint64_t> seed;  // of dropout; without, nothing is dropped
+  uint64_t step = 0;
+  JitEvents events;
+};
+
+/// An executor with its inputs set.
+Result<exec::DeviceExecutor> prepareOnDevice(const Planned &planned, const Graph &graph, const Tensors &tensors,
+                                             Device &device, const DeviceOptions &options = {});
+
+/// Runs a plan on a device: as `run`, but with compiled code.
+Result<std::vector<NamedTensor>> runOnDevice(const Planned &planned, const Graph &graph, const Tensors &tensors,
+                                             Device &device, const DeviceOptions &options = {});
 
 }  // namespace hector

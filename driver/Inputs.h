@@ -17,6 +17,12 @@ namespace hector {
 /// Tensors by name. Copies share the bytes.
 using Tensors = std::map<std::string, Tensor>;
 
+/// A tensor under the name of an input or result; gradients are `grad.NAME`.
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
 /// What the graph and the inputs of a model come from.
 struct InputSources {
   std::string graph;                    // a graph file or a case: the graph, and inputs

@@ -25,6 +25,8 @@ static Result<std::string> readText(const std::string &path) {
   std::fclose(file);
   if (failed)
     return Status::invalid("cannot read model `" + path + "`: " + std::strerror(reason));
+  if (text.starts_with("hector plan "))
+    return Status::invalid("`" + path + "` is a plan, which is compiled already; run it with `hector run`");
   if (text.find('\0') < kLooksLikeText)
     return Status::invalid("`" + path + "` is no model: it holds binary data; expected a text such as " +
                            "models/rgcn.hec");

@@ -1,18 +1,12 @@
 #include "driver/Run.h"
 
 #include "compiler/Import/Import.h"
-#include "language/Diagnostics.h"
-#include "runtime/base/Memory.h"
+#include "driver/Arguments.h"
 
 namespace hector {
 
 static bool isShared(flow::RowsType type) {
   return type.getDomain() == flow::Domain::One;
-}
-
-/// Whether a tensor is the gradient of a result. Inputs have names without dots.
-static bool isGradient(const std::string &name) {
-  return name.starts_with("grad.");
 }
 
 /// The shape of a table as a tensor.
@@ -37,67 +31,19 @@ Table toTable(const Tensor &tensor, bool isShared) {
   return table;
 }
 
-/// Fails if a gradient that is filled with one number does not fit in memory.
-static Status requireGradientMemory(const std::string &name, flow::RowsType type, int64_t rows) {
-  const auto numbers = static_cast<double>(rows) * static_cast<double>(type.getRowSize());
-  if (numbers * sizeof(double) <= static_cast<double>(availableMemory()))
-    return Status::ok();
-  return Status::failed("out of memory: the gradient `" + name + "` has shape " + formatShape(tensorShape(type, rows)));
-}
-
-/// The tensor `name` for a table of `type`, or zeros where there is none.
-static Result<Tensor> makeArgument(const std::string &name, flow::RowsType type, int64_t rows, const Tensor *tensor) {
-  std::vector<int64_t> shape = tensorShape(type, rows);
-  if (tensor) {
-    if (tensor->shape != shape)
-      return Status::invalid("tensor `" + name + "` has shape " + formatShape(tensor->shape) + ", but the " +
-                             (isGradient(name) ? "result" : "input") + " it belongs to has " + formatShape(shape));
-    return *tensor;
+/// What the program's function takes, in its order.
+static std::vector<Argument> argumentsOf(const Program &program, const Graph &graph) {
+  mlir::func::FuncOp function = program.function();
+  std::vector<Argument> arguments;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    auto type = mlir::cast<flow::RowsType>(function.getArgumentTypes()[i]);
+    arguments.push_back({inputName(function, i).str(), tensorShape(type, numRows(graph, type.getDomain())), storedType(type)});
   }
-  if (Status status = requireGradientMemory(name, type, rows); !status.isOk())
-    return status;
-  const std::vector<double> zeros(rows * type.getRowSize(), 0.0);
-  return Tensor::fromDoubles(std::move(shape), zeros, storedType(type));
-}
-
-/// Says that no result has a gradient to start from; `wanted` is that of the first.
-static Status missingGradient(const std::string &wanted, const Tensors &tensors) {
-  std::vector<std::string_view> names;
-  for (const auto &[name, tensor] : tensors)
-    if (isGradient(name))
-      names.push_back(name);
-  std::string_view near = language::nearest(wanted, names);
-  return Status::invalid("there is no tensor `" + wanted + "`, the gradient that --grad starts from" +
-                         (!near.empty()   ? "; did you mean `" + std::string(near) + "`?"
-                          : names.empty() ? "; add it, or start from ones with `--init SEED`"
-                                          : "; there are " + listNames({names.begin(), names.end()})));
+  return arguments;
 }
 
 Result<std::vector<NamedTensor>> bindArguments(const Program &program, const Graph &graph, const Tensors &tensors) {
-  mlir::func::FuncOp function = program.function();
-  std::vector<NamedTensor> arguments;
-  std::string firstGradient;
-  bool isAnyGiven = false;
-  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-    std::string name = inputName(function, i).str();
-    auto type = mlir::cast<flow::RowsType>(function.getArgumentTypes()[i]);
-    auto found = tensors.find(name);
-    const Tensor *tensor = found == tensors.end() ? nullptr : &found->second;
-    if (isGradient(name)) {
-      isAnyGiven |= tensor != nullptr;
-      if (firstGradient.empty())
-        firstGradient = name;
-    } else if (!tensor) {
-      return Status::invalid("there is no tensor for input `" + name + "`");
-    }
-    auto argument = makeArgument(name, type, numRows(graph, type.getDomain()), tensor);
-    if (!argument)
-      return std::move(argument).status();
-    arguments.push_back({std::move(name), std::move(*argument)});
-  }
-  if (!firstGradient.empty() && !isAnyGiven)
-    return missingGradient(firstGradient, tensors);
-  return arguments;
+  return bindTensors(argumentsOf(program, graph), tensors);
 }
 
 Result<std::vector<Table>> makeArguments(const Program &program, const Graph &graph, const Tensors &tensors) {
@@ -111,24 +57,7 @@ Result<std::vector<Table>> makeArguments(const Program &program, const Graph &gr
 }
 
 Result<std::vector<std::string>> addUnitGradients(const Program &program, const Graph &graph, Tensors &tensors) {
-  std::vector<std::string> added;
-  for (const auto &[name, tensor] : tensors)
-    if (isGradient(name))
-      return added;
-  mlir::func::FuncOp function = program.function();
-  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-    std::string name = inputName(function, i).str();
-    if (!isGradient(name))
-      continue;
-    auto type = mlir::cast<flow::RowsType>(function.getArgumentTypes()[i]);
-    const int64_t rows = numRows(graph, type.getDomain());
-    if (Status status = requireGradientMemory(name, type, rows); !status.isOk())
-      return status;
-    const std::vector<double> ones(rows * type.getRowSize(), 1.0);
-    tensors[name] = Tensor::fromDoubles(tensorShape(type, rows), ones, storedType(type));
-    added.push_back(std::move(name));
-  }
-  return added;
+  return addUnitGradients(argumentsOf(program, graph), tensors);
 }
 
 Result<std::vector<NamedTensor>> run(const Program &program, const Graph &graph, const Tensors &tensors,

@@ -13,12 +13,6 @@ namespace hector {
 /// A tensor as rows: its first axis counts them, unless the table is shared.
 Table toTable(const Tensor &tensor, bool isShared);
 
-/// A tensor under the name of an input or result; gradients are `grad.NAME`.
-struct NamedTensor {
-  std::string name;
-  Tensor tensor;
-};
-
 /// The arguments of a program's function, in its order: tensors under the inputs' names and, for gradients,
 /// `grad.RESULT`, with zeros for results that have none as long as one has.
 Result<std::vector<NamedTensor>> bindArguments(const Program &program, const Graph &graph, const Tensors &tensors);

@@ -7,6 +7,7 @@
 /// Graphs are imported from the data folder into the work folder, once. Missing graphs are skipped.
 
 #include "bench/Measure.h"
+#include "bench/RealGraphs.h"
 #include "compiler/Analysis/Cost.h"
 #include "driver/Case.h"
 #include "driver/Program.h"
@@ -31,20 +32,6 @@ constexpr const char *kWidth = "64";
 constexpr int kRuns = 21;
 constexpr double kLimit = 100;  // milliseconds, to compile HGT with its gradients
 
-struct GraphSource {
-  const char *name;
-  std::vector<std::string> options;  // of `hector data import`
-};
-const GraphSource kGraphs[] = {
-    {"aifb", {"--preset", "dgl-aifb"}},
-    {"mutag", {"--preset", "dgl-mutag"}},
-    {"fb15k-237", {}},
-    {"wn18rr", {}},
-    {"ogbn-mag-0.1",
-     {"--relation", "citing=paper:paper", "--relation", "writing=author:paper", "--relation", "has=field:paper",
-      "--drop-isolated"}},
-    {"hgb-dblp", {}},
-};
 constexpr const char *kModels[] = {"rgcn", "rgat", "hgt"};
 constexpr const char *kPasses[] = {"none", "C", "R", "C,R", "default"};
 constexpr size_t kNumPasses = std::size(kPasses);
@@ -188,24 +175,13 @@ int benchMain(int argc, char **argv) {
   std::vector<Row> rows;
   std::optional<std::pair<std::string, Graph>> timed;
   bool fine = true;
-  for (const GraphSource &source : kGraphs) {
-    fs::path folder = data / source.name, file = work / (std::string(source.name) + ".safetensors");
-    if (!fs::exists(file)) {
-      if (!fs::exists(folder)) {
-        std::printf("skipped: %s, since there is no %s\n", source.name, folder.c_str());
-        continue;
-      }
-      std::vector<std::string> words = {options["--hector"], "data", "import", folder.string()};
-      words.insert(words.end(), source.options.begin(), source.options.end());
-      words.insert(words.end(), {"--out", file.string()});
-      if (!runProgram(words)) {
-        std::fprintf(stderr, "%s: `hector data import` fails\n", source.name);
-        fine = false;
-        continue;
-      }
-    }
+  for (const GraphSource &source : realGraphs()) {
+    auto file = importGraph(source, {options["--hector"], data, work});
+    fine &= !file || !file->empty();
+    if (!file || file->empty())
+      continue;
     for (const char *model : kModels) {
-      auto graph = loadGraph(file.string(), bound.at(model).model.signature);
+      auto graph = loadGraph(*file, bound.at(model).model.signature);
       if (!graph) {
         std::fprintf(stderr, "%s\n", graph.status().message().c_str());
         return 1;
@@ -215,14 +191,14 @@ int benchMain(int argc, char **argv) {
         for (size_t i = 0; i < kNumPasses; ++i) {
           auto plan = makePlan(context, bound.at(model), *graph, kPasses[i], grad);
           if (!plan) {
-            std::fprintf(stderr, "%s, %s, --passes %s: %s\n", source.name, model, kPasses[i],
+            std::fprintf(stderr, "%s, %s, --passes %s: %s\n", source.name.c_str(), model, kPasses[i],
                          plan.status().message().c_str());
             return 1;
           }
           row.plans[i] = *plan;
         }
         if (row.plans[kNumPasses - 1].price > row.plans[0].price) {
-          std::fprintf(stderr, "%s, %s, %s: default costs more than no pass\n", source.name, model,
+          std::fprintf(stderr, "%s, %s, %s: default costs more than no pass\n", source.name.c_str(), model,
                        grad ? "training" : "inference");
           fine = false;
         }

@@ -104,32 +104,30 @@ private:
 
 class CudaMark : public Mark {
 public:
-  CudaMark(const Context &context, void *event) : context(context), event(event) {}
+  CudaMark(const Context &context, void *event) : event(event), context(context) {}
   ~CudaMark() override {
     Current current(context);
     (void)context.driver->EventDestroy(event);
   }
+  void *const event;
 
 private:
   const Context &context;
-
-public:
-  void *const event;
 };
 
 class CudaRecording : public Recording {
 public:
-  CudaRecording(const Context &context, void *executable) : context(context), executable(executable) {}
+  CudaRecording(const Context &context, void *executable, std::string lastKernel)
+      : executable(executable), lastKernel(std::move(lastKernel)), context(context) {}
   ~CudaRecording() override {
     Current current(context);
     (void)context.driver->GraphExecDestroy(executable);
   }
+  void *const executable;
+  const std::string lastKernel;
 
 private:
   const Context &context;
-
-public:
-  void *const executable;
 };
 
 class CudaDevice : public Device {
@@ -148,10 +146,7 @@ public:
     auto nvrtc = Nvrtc::find();
     if (!nvrtc)
       return nvrtc.status();
-    CodeRequest request{source.main, {}, cudaFlags(facts.architecture, source.isFused), source.what};
-    for (const EmbeddedFile &header : source.headers)
-      request.headers.push_back({std::string(header.name), std::string(header.text)});
-    auto code = compileCuda(request, *nvrtc, events);
+    auto code = compileCuda(source.request(cudaFlags(facts.architecture, source.isFused)), *nvrtc, events);
     if (!code)
       return code.status();
     Current current(context);
@@ -285,16 +280,16 @@ private:
     });
     if (!status.isOk())
       return status;
-    return std::unique_ptr<Recording>(std::make_unique<CudaRecording>(context, executable));
+    return std::unique_ptr<Recording>(std::make_unique<CudaRecording>(context, executable, lastKernel));
   }
   Status doReplay(const Recording &recording) override {
-    return run("replaying a recording", [&] {
-      return driver().GraphLaunch(static_cast<const CudaRecording &>(recording).executable, context.stream);
-    });
+    const auto &recorded = static_cast<const CudaRecording &>(recording);
+    lastKernel = recorded.lastKernel;
+    return run("replaying a recording", [&] { return driver().GraphLaunch(recorded.executable, context.stream); });
   }
 
   Context context;
-  std::string lastKernel;  // launched since the last `synchronize`
+  std::string lastKernel;  // launched, recorded or replayed since the last `synchronize`
 };
 
 Result<std::unique_ptr<Device>> CudaDevice::create(const std::string &driverLibrary) {

@@ -135,6 +135,9 @@ TEST_F(CudaDeviceTest, FailuresNameTheKernelAndWhatCudaSaid) {
   EXPECT_EQ(messageOf(device->synchronize()),
             "Fake: running kernels, the last of them `triple`: CUDA_ERROR_OTHER: as the test asked; set "
             "CUDA_LAUNCH_BLOCKING=1 to learn which of them failed");
+  auto recording = device->record([&] { return device->launch(**kernel, {1, 1}, nothing); });
+  ASSERT_TRUE(recording && device->replay(**recording).isOk());
+  EXPECT_NE(messageOf(device->synchronize()).find("the last of them `triple`"), std::string::npos);
   fail("cuLaunchKernel", 701);
   EXPECT_EQ(messageOf(device->launch(**kernel, {4, 128, 16}, nothing)),
             "Fake: launching kernel `triple` (4 blocks of 128 threads, 16 bytes of shared memory): "

@@ -1,6 +1,5 @@
 #include "runtime/device/Device.h"
 
-#include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
 
 namespace hector {
@@ -18,6 +17,13 @@ std::vector<void *> Arguments::pointers() const {
   for (const Parameter &parameter : parameters)
     pointers.push_back(start + parameter.place);
   return pointers;
+}
+
+CodeRequest DeviceSource::request(std::vector<std::string> flags) const {
+  CodeRequest request{main, {}, std::move(flags), what};
+  for (const EmbeddedFile &header : headers)
+    request.headers.push_back({std::string(header.name), std::string(header.text)});
+  return request;
 }
 
 DeviceMemory::~DeviceMemory() {

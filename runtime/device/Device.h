@@ -93,6 +93,8 @@ struct DeviceSource {
   std::span<const EmbeddedFile> headers;
   std::string what;      // for messages: "rgat"
   bool isFused = false;  // whether a product and a sum may be rounded together
+
+  CodeRequest request(std::vector<std::string> flags) const;
 };
 
 /// A function of a program. Lives as long as its program.

@@ -82,9 +82,7 @@ public:
   Result<int64_t> freeBytes() override { return availableMemory(); }
 
   Result<std::unique_ptr<DeviceProgram>> load(const DeviceSource &source, const JitEvents &events) override {
-    CodeRequest request{source.main, {}, baseFlags(), source.what};
-    for (const EmbeddedFile &header : source.headers)
-      request.headers.push_back({std::string(header.name), std::string(header.text)});
+    CodeRequest request = source.request(baseFlags());
     // Kernels run on little data here: a quick compilation is worth more than quick code.
     for (const char *flag : {"-O1", "-DHECTOR_EMULATED", "-fno-math-errno", "-fvisibility=hidden",
                              source.isFused ? "-ffp-contract=fast" : "-ffp-contract=off"})

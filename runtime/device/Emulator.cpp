@@ -54,11 +54,10 @@ public:
     return z ^ (z >> 31);
   }
   uint64_t below(uint64_t end) { return next() % end; }
-  /// One of the bits that are set.
+  /// One of the bits that are set: the first from a place on that is drawn.
   int bitOf(uint32_t bits) {
-    for (uint64_t skipped = below(static_cast<uint64_t>(std::popcount(bits))); skipped > 0; --skipped)
-      bits &= bits - 1;
-    return std::countr_zero(bits);
+    const int start = static_cast<int>(next() >> 59);
+    return (std::countr_zero(std::rotr(bits, start)) + start) % 32;
   }
 
 private:
@@ -368,7 +367,7 @@ Status BlockRunner::run(const Launch &what, int64_t block, Random random) {
       break;
     }
     // A warp goes on as long as it can, as a rule: the others then see what it does early, and it what they do late.
-    if (!(readyWarps >> warp & 1) || random.below(16) == 0)
+    if (!(readyWarps >> warp & 1) || random.next() % 16 == 0)
       warp = random.bitOf(readyWarps);
     const int lane = random.bitOf(warps[warp].ready);
     warps[warp].ready &= ~(1u << lane);
@@ -488,14 +487,23 @@ float truncated(double sum) {
 /// sums += a·b of 16 rows, 8 columns and kDepth steps, where `a(r, k)` and `b(k, c)` are numbers.
 template <int kDepth, class A, class B>
 void multiplyTile(const std::array<Slot *, kWarp> &slots, const A &a, const B &b) {
-  for (int r = 0; r < 16; ++r)
-    for (int c = 0; c < 8; ++c) {
-      float &sum = slots[r % 8 * 4 + c / 2]->matrix.sums[r / 8 * 2 + c % 2];
-      double exact = static_cast<double>(sum);
-      for (int k = 0; k < kDepth; ++k)
-        exact += a(r, k) * b(k, c);
-      sum = truncated(exact);
+  std::array<std::array<double, 8>, kDepth> right;
+  for (int k = 0; k < kDepth; ++k)
+    for (int c = 0; c < 8; ++c)
+      right[k][c] = b(k, c);
+  for (int r = 0; r < 16; ++r) {
+    auto sumOf = [&](int c) -> float & { return slots[r % 8 * 4 + c / 2]->matrix.sums[r / 8 * 2 + c % 2]; };
+    std::array<double, 8> sums;
+    for (int c = 0; c < 8; ++c)
+      sums[c] = static_cast<double>(sumOf(c));
+    for (int k = 0; k < kDepth; ++k) {
+      const double left = a(r, k);
+      for (int c = 0; c < 8; ++c)
+        sums[c] += left * right[k][c];
     }
+    for (int c = 0; c < 8; ++c)
+      sumOf(c) = truncated(sums[c]);
+  }
 }
 
 double fromTf32(float x) {
@@ -600,7 +608,8 @@ void BlockRunner::waitCopies(int groups) {
   Thread &thread = threads[running];
   auto first = thread.copies.begin(), last = first;
   for (; last != thread.copies.end() && last->group < thread.groups - groups; ++last) {
-    std::memcpy(last->to, last->from, static_cast<size_t>(last->filled));
+    if (last->filled > 0)  // else `from` may be null
+      std::memcpy(last->to, last->from, static_cast<size_t>(last->filled));
     std::memset(last->to + last->filled, 0, static_cast<size_t>(last->bytes - last->filled));
   }
   thread.copies.erase(first, last);

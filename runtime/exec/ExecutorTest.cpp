@@ -493,9 +493,11 @@ TEST(ExecutorTest, PlansForAGpuAreRefused) {
 TEST(ExecutorTest, RelationsMustJoinOneTypeWherePlansRelyOnIt) {
   Plan plan = example::plan();
   plan.relationEnds = {Side::Source};
-  EXPECT_TRUE(failureOf(plan, kSmall).starts_with("relation 0 has sources of several node types: edge "));
+  const std::string start = "the plan of `example` is for graphs whose relations have sources of one node type each: ";
+  EXPECT_TRUE(failureOf(plan, kSmall).starts_with(start + "relation 0 has sources of several node types: edge "));
   EXPECT_EQ(failureOf(plan, {"", {}, {}, {}, {0}, 2}),
-            "the model asks for the node types that a relation joins, but the graph has no node type");
+            start + "the model asks for the node types that a relation joins, but the graph has no node type; "
+                    "compile it for this graph");
   EXPECT_EQ(failureOf(plan, {"", {0}, {1}, {0}, {0, 1, 2}, 1}), "");
 }
 

@@ -316,7 +316,7 @@ int64_t MemoryPlan::peakBytes() const {
   return add(arenaBytes, add(indexBytes, inputBytes));
 }
 
-static std::vector<MemoryPlan::Table> findLifetimes(const Plan &plan) {
+std::vector<MemoryPlan::Table> findLifetimes(const Plan &plan) {
   std::vector<MemoryPlan::Table> tables(plan.tables.size());
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step &step = plan.steps[i];

@@ -72,6 +72,9 @@ struct MemoryPlan {
   int64_t peakBytes() const;
 };
 
+/// When each table of a plan is needed, without its place: blocks are empty.
+std::vector<MemoryPlan::Table> findLifetimes(const Plan &plan);
+
 /// Whether the rows of an input or output have another order outside.
 bool isMoved(const TableSpec &table, const GraphNumbers &graph);
 

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -88,6 +89,8 @@ std::optional<Form> scratchOffsets(const Launch &launch) {
 
 namespace {
 
+constexpr int64_t kMaxRowSize = int64_t{1} << 58;
+
 /// What went wrong, after the place. Empty if nothing did.
 using Fault = std::string;
 
@@ -106,8 +109,13 @@ public:
         return "input " + inTicks(port.name) + " has no table of its own";
       isInput[port.table] = true;
     }
+    for (Side side : plan.relationEnds)
+      if (side > Side::Destination)
+        return "it relies on an end of relations that does not exist";
     for (size_t i = 0; i < plan.steps.size(); ++i) {
       const Step &step = plan.steps[i];
+      if (step.phase > Phase::Backward)
+        return "step " + std::to_string(i) + " (" + step.launch.label + ") belongs to no phase";
       Fault fault = i > 0 && step.phase < plan.steps[i - 1].phase
                         ? "belongs to an earlier phase than the step before it"
                         : checkLaunch(step.launch);
@@ -130,18 +138,37 @@ private:
   bool isKnown(int table) const { return isInput[table] || writtenIn[table]; }
   std::string nameOf(int table) const { return inTicks(plan.tables[table].name); }
 
+  static bool isDomain(Domain domain) { return domain >= 0 && domain < Domain::NumDomains; }
+  static bool isForm(const Form &form) {
+    return std::find(allForms().begin(), allForms().end(), form) != allForms().end();
+  }
+
   static Fault checkTable(const TableSpec &table) {
     for (int64_t extent : table.shape)
       if (extent < 1)
         return "has rows of an extent of " + std::to_string(extent);
-    if (table.domain < 0 || table.domain >= Domain::NumDomains)
+    // Tables without rows take no memory, however long a row would be; its bytes have to be a number all the same.
+    if (table.rowSize() > kMaxRowSize)
+      return "has rows of more than " + std::to_string(kMaxRowSize) + " numbers";
+    if (!isDomain(table.domain))
       return "has no domain";
+    if (table.storage > Storage::Index || table.order > Order::BySrc)
+      return "has no type or no order";
     const bool isForeign = (table.domain == Domain::SrcPair && table.order == Order::ByDst) ||
                            (table.domain == Domain::DstPair && table.order == Order::BySrc);
     return isForeign ? "has the pairs of one end in the order of the other" : "";
   }
 
   static Fault checkLaunch(const Launch &launch) {
+    if (launch.kernel.empty())
+      return "has no kernel";
+    if (!isDomain(launch.domain) || !isDomain(launch.scratch.domain))
+      return "has no domain";
+    for (const Form &form : launch.forms)
+      if (!isForm(form))
+        return "reads a form that does not exist";
+    if (launch.balance && !isForm(*launch.balance))
+      return "is balanced by a form that does not exist";
     if (!(launch.unitCost > 0) || !std::isfinite(launch.unitCost))
       return "has units of no cost";
     if (launch.balance && offsetsOf(*launch.balance) != launch.domain)
@@ -151,7 +178,7 @@ private:
         return "has totals of " + counted(total.rowBytes, "byte") + ", which is no multiple of 64";
       if (total.join.empty())
         return "has a total and no join";
-      if (total.target < 0 || total.target >= Domain::NumDomains)
+      if (!isDomain(total.target) || total.slots > TotalSpec::Slots::Full)
         return "has a total of no domain";
     }
     if (launch.device)

@@ -40,6 +40,7 @@ struct TableSpec {
         return std::numeric_limits<int64_t>::max();
     return size;
   }
+  bool operator==(const TableSpec &) const = default;
 };
 
 /// A sum over types (or over everything) at the end of a loop over rows. Each piece of the loop adds to rows of its
@@ -53,6 +54,8 @@ struct TotalSpec {
   Domain target = Domain::One;
   int64_t rowBytes = 0;   // a multiple of 64
   std::string join = {};  // the symbol, a `cpu::Join` over the rows of `target`
+
+  bool operator==(const TotalSpec &) const = default;
 };
 
 /// Memory that a thread needs while it works on one unit: a fixed part, and one row per row of `domain` below the
@@ -61,6 +64,8 @@ struct ScratchSpec {
   int64_t bytes = 0;
   int64_t bytesPerRow = 0;
   Domain domain = Domain::Edge;
+
+  bool operator==(const ScratchSpec &) const = default;
 };
 
 /// How the threads of a GPU divide a launch.
@@ -85,6 +90,8 @@ struct DeviceLaunch {
   // to a block, and a block carries two parts.
   Domain rows = Domain::Edge;  // below the units of the launch
   int64_t partBytes = 0;       // of a lane
+
+  bool operator==(const DeviceLaunch &) const = default;
 };
 
 struct Launch {
@@ -101,6 +108,8 @@ struct Launch {
   std::vector<TotalSpec> totals = {};
   ScratchSpec scratch = {};
   std::optional<DeviceLaunch> device = {};  // of launches on a GPU, and of no others
+
+  bool operator==(const Launch &) const = default;
 };
 
 enum class Phase : uint8_t { Graph, Weights, Forward, Backward };
@@ -108,12 +117,16 @@ enum class Phase : uint8_t { Graph, Weights, Forward, Backward };
 struct Step {
   Phase phase = Phase::Forward;
   Launch launch = {};
+
+  bool operator==(const Step &) const = default;
 };
 
 /// What the caller hands over or gets back, under its name.
 struct Port {
   std::string name = {};  // "x", "grad.out", "out", "grad.W"
   int table = 0;
+
+  bool operator==(const Port &) const = default;
 };
 
 struct Plan {
@@ -126,6 +139,8 @@ struct Plan {
   bool wideIds = false;            // the source was made for 64-bit index arrays
   /// Ends at which every relation has to join one node type: those that the plan relies on.
   std::vector<Side> relationEnds = {};
+
+  bool operator==(const Plan &) const = default;
 };
 
 /// Bytes of one number.

@@ -114,6 +114,36 @@ TEST(PlanTest, PairsHaveTheOrderOfTheirOwnEnd) {
             "table `h` has the pairs of one end in the order of the other");
 }
 
+TEST(PlanTest, ValuesThatNoEnumerationHas) {
+  const auto none = static_cast<Domain>(99);
+  EXPECT_EQ(faultOf([&](Plan &p) { p.tables[0].domain = none; }), "table `x` has no domain");
+  EXPECT_EQ(faultOf([](Plan &p) { p.tables[0].storage = static_cast<Storage>(9); }),
+            "table `x` has no type or no order");
+  EXPECT_EQ(faultOf([&](Plan &p) { p.steps[1].launch.domain = none; }), "step 1 (twice) has no domain");
+  EXPECT_EQ(faultOf([&](Plan &p) { p.steps[1].launch.scratch.domain = none; }), "step 1 (twice) has no domain");
+  EXPECT_EQ(faultOf([&](Plan &p) { p.steps[4].launch.totals[0].target = none; }),
+            "step 4 (sum_by_type) has a total of no domain");
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps[6].phase = static_cast<Phase>(7); }),
+            "step 6 (sum_unsorted) belongs to no phase");
+  EXPECT_EQ(faultOf([](Plan &p) { p.relationEnds = {static_cast<Side>(2)}; }),
+            "it relies on an end of relations that does not exist");
+  EXPECT_EQ(faultOf([](Plan &p) {
+              p.steps[0].launch.forms = {{.kind = FormKind::EdgeRow, .from = static_cast<EdgeOrder>(9)}};
+            }),
+            "step 0 (in_degree) reads a form that does not exist");
+}
+
+TEST(PlanTest, RowsHaveANumberOfBytes) {
+  const int64_t large = int64_t{1} << 40;
+  EXPECT_EQ(faultOf([&](Plan &p) { p.tables[0].shape = {large, large}; }),
+            "table `x` has rows of more than 288230376151711744 numbers");
+  EXPECT_EQ(faultOf([&](Plan &p) { p.tables[0].shape = {large}; }), "");
+}
+
+TEST(PlanTest, LaunchesHaveAKernel) {
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps[0].launch.kernel = ""; }), "step 0 (in_degree) has no kernel");
+}
+
 TEST(PlanTest, ScratchFollowsTheUnits) {
   Launch launch = {.domain = Domain::DstPair, .scratch = {.bytesPerRow = 4, .domain = Domain::Edge}};
   EXPECT_EQ(scratchOffsets(launch), form("place_edges.dst"));

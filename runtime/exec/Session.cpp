@@ -64,7 +64,9 @@ Status checkFit(const Plan &plan, const Graph &graph, Target target) {
                            (isForDevices ? "the CPU" : "a GPU") + "; compile it for that");
   for (Side side : plan.relationEnds)
     if (Result<const IdArray *> types = resolve(graph, {.kind = FormKind::RelationType, .side = side}); !types)
-      return std::move(types).status();
+      return Status::invalid("the plan of " + inTicks(plan.name) + " is for graphs whose relations have " +
+                             (side == Side::Source ? "sources" : "destinations") +
+                             " of one node type each: " + types.status().message() + "; compile it for this graph");
   if (plan.wideIds != needsWideIds(graph))
     return Status::invalid("the plan of " + inTicks(plan.name) + " was compiled for ids of " +
                            (plan.wideIds ? "64" : "32") + " bits, but those of the graph have " +

@@ -1,9 +1,9 @@
 #include "runtime/jit/Cache.h"
 
+#include "runtime/base/Hash.h"
 #include "runtime/base/Interrupt.h"
 #include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
-#include "runtime/jit/Hash.h"
 #include "runtime/jit/Process.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 #include "runtime/jit/Compiler.h"
 
+#include "runtime/base/Hash.h"
 #include "runtime/base/Interrupt.h"
 #include "runtime/base/Text.h"
-#include "runtime/jit/Hash.h"
 #include "runtime/jit/Process.h"
 
 #include <algorithm>

@@ -1,11 +1,12 @@
 #include "runtime/jit/Jit.h"
 
+#include "runtime/base/Hash.h"
 #include "runtime/base/Interrupt.h"
 #include "runtime/base/Memory.h"
+#include "runtime/base/Processor.h"
 #include "runtime/base/Text.h"
 #include "runtime/jit/Cache.h"
 #include "runtime/jit/Compiler.h"
-#include "runtime/jit/Hash.h"
 #include "runtime/jit/Process.h"
 
 #include <algorithm>
@@ -26,22 +27,6 @@ namespace {
 /// Changes whenever code of before must not be found any more.
 constexpr const char *kFormat = "hector code 1";
 
-/// What tells one kind of processor from another: the first entry of /proc/cpuinfo without what changes from moment to
-/// moment or from core to core.
-std::string processorIdentity() {
-  constexpr std::array<std::string_view, 11> kKeys = {"vendor_id",       "cpu family", "model",      "model name",
-                                                      "stepping",        "flags",      "isa",        "Features",
-                                                      "CPU implementer", "CPU part",   "CPU variant"};
-  std::ifstream file("/proc/cpuinfo");
-  std::string identity, line;
-  while (std::getline(file, line) && !line.empty()) {
-    const size_t end = line.find_last_not_of(" \t", line.find(':') - 1);
-    if (std::find(kKeys.begin(), kKeys.end(), std::string_view(line).substr(0, end + 1)) != kKeys.end())
-      identity += line + "\n";
-  }
-  return identity;
-}
-
 /// The system's compiler as the cache sees it.
 class HostCodeCompiler : public CodeCompiler {
 public:
@@ -52,7 +37,7 @@ public:
     const bool isNative = std::any_of(request.flags.begin(), request.flags.end(), [](const std::string &flag) {
       return flag.starts_with("-m") && flag.ends_with("=native");
     });
-    return compiler.path + "\n" + compiler.version + "\n" + (isNative ? processorIdentity() : "");
+    return compiler.path + "\n" + compiler.version + "\n" + (isNative ? identityOf(thisProcessor()) : "");
   }
   CodeKind kind() const override { return CodeKind::Host; }
   Result<std::string> compile(const CodeRequest &request, const std::string &folder,

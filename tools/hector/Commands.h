@@ -14,7 +14,7 @@ namespace hector {
 
 /// Options that say which model is meant and how it is bound.
 struct ModelOptions {
-  std::string path;
+  std::string path;  // of a model; for `hector run` also of a plan
   std::string entry;
   std::vector<std::string> settings;  // --set NAME=VALUE
   std::vector<std::string> sizes;     // --size NAME=NUMBER
@@ -30,7 +30,7 @@ struct RunOptions {
   bool train = false;                            // dropout drops
   uint64_t seed = 0;                             // of what it drops
   uint64_t step = 0;
-  std::string passes = "default";
+  std::string passes;       // empty: `default`, or those of a plan
   int threads = 0;          // 0: one per processor
   std::string memoryLimit;  // bytes, such as 8G; empty: what the machine has
   bool poison = false;      // memory is filled with NaN wherever nothing should be read
@@ -38,8 +38,8 @@ struct RunOptions {
 
 struct CompileOptions {
   ModelOptions model;
-  std::string graphPath;  // empty: no graph
-  std::string emit;
+  std::string graphPath;                         // empty: no graph
+  std::string emit;                              // empty: a plan file at `outPath`
   std::optional<std::vector<std::string>> grad;  // inputs whose gradients are wanted; an empty list: all
   std::string passes;                            // empty: `none` for flow, `default` for the others
   std::string machine;                           // a name, `here` or a file; empty: the default

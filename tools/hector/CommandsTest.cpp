@@ -1,5 +1,6 @@
 /// `hector run` and its neighbours as a user meets them, where the files that they leave matter.
 
+#include "runtime/exec/PlanFile.h"
 #include "runtime/graph/GraphFile.h"
 #include "runtime/storage/Safetensors.h"
 #include "test/Process.h"
@@ -297,6 +298,76 @@ TEST_F(CommandsTest, OneIsNoPlural) {
   EXPECT_TRUE(outcome.output.starts_with("g.safetensors: 1 node of 1 type, 1 edge of 1 type; ")) << outcome.output;
   EXPECT_EQ(workspace.run("hector data check g.safetensors").output,
             "g.safetensors: sound (1 node of 1 type, 1 edge of 1 type)\n");
+}
+
+// Plans.
+
+TEST_F(CommandsTest, PlansOfOtherVersionsAndMachinesAreMadeAgain) {
+  write("case.safetensors", twoEdges());
+  writeText(at("types.hec"), std::string(kTypes));
+  expectFine("hector compile types.hec -o types.plan");
+  Result<exec::SavedPlan> saved = exec::readPlanFile(at("types.plan"));
+  ASSERT_TRUE(saved) << saved.status().message();
+  saved->made.version = "0.0.1";
+  ASSERT_TRUE(exec::writePlanFile(at("older.plan"), *saved).isOk());
+  saved = exec::readPlanFile(at("types.plan"));
+  saved->made.processor.features.push_back("avx4096");
+  ASSERT_TRUE(exec::writePlanFile(at("foreign.plan"), *saved).isOk());
+
+  const std::string run = "hector run older.plan --case case.safetensors --out out.safetensors";
+  Outcome outcome = workspace.run(run);
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.output;
+  EXPECT_TRUE(outcome.output.starts_with(
+      "note: older.plan: its code is made again from its source: it was made by Hector 0.0.1, and this is "))
+      << outcome.output;
+  EXPECT_EQ(read("out.safetensors", "edges"), (Numbers{1, 1}));
+  outcome = workspace.run("hector run foreign.plan --case case.safetensors --out out.safetensors");
+  EXPECT_TRUE(outcome.output.starts_with("note: foreign.plan: its code is made again from its source: it is for a "
+                                         "processor with avx4096, which this one lacks\n"))
+      << outcome.output;
+
+  outcome = workspace.run("HECTOR_CXX=/nonexistent " + run);
+  EXPECT_EQ(outcome.exitCode, 1);
+  EXPECT_NE(outcome.output.find("error: older.plan: the code of the plan cannot be used: it was made by Hector 0.0.1"),
+            std::string::npos)
+      << outcome.output;
+  EXPECT_TRUE(outcome.output.ends_with("hector compile types.hec --entry types -o FILE\n")) << outcome.output;
+}
+
+TEST_F(CommandsTest, PlansSayWhatTheyNeedOfAGraph) {
+  writeText(at("ends.hec"), "def ends(g, K: NodeType[d]):\n"
+                            "    for r in g.edge_types():\n"
+                            "        r[\"k\"] = K[r.src_ntype]\n"
+                            "    return r[\"k\"]\n");
+  TensorFile file = twoEdges();
+  file.tensors["graph.ntype_ptr"] = ids({0, 1, 2});
+  file.tensors["K"] = numbers({2, 1}, {3, 4});
+  write("case.safetensors", file);
+  file.tensors["graph.etype"] = ids({0, 0});
+  write("mixed.safetensors", file);
+  expectFine("hector compile ends.hec --size d=1 -o ends.plan");
+  expectFine("hector run ends.plan --case case.safetensors --out out.safetensors");
+  EXPECT_EQ(read("out.safetensors", "k"), (Numbers{4, 3}));
+  Outcome outcome = workspace.run("hector run ends.plan --case mixed.safetensors --out no.safetensors");
+  EXPECT_EQ(outcome.exitCode, 2);
+  EXPECT_TRUE(
+      outcome.output.starts_with("error: ends.plan on mixed.safetensors: the plan of `ends` is for graphs whose "
+                                 "relations have sources of one node type each: relation 0 has sources of "
+                                 "several node types: "))
+      << outcome.output;
+}
+
+TEST_F(CommandsTest, PlansAreWrittenWholeOrNotAtAll) {
+  writeText(at("types.hec"), std::string(kTypes));
+  fs::create_directory(at("locked"));
+  EXPECT_EQ(workspace.run("hector compile types.hec -o /dev/full").exitCode, 1);
+  EXPECT_EQ(workspace.run("hector compile types.hec -o missing/types.plan").exitCode, 2);
+  // A file of a few KiB is the most that this shell lets anyone write.
+  Outcome outcome = workspace.run("hector compile types.hec -o first.plan && trap '' XFSZ && ulimit -f 4 && "
+                                  "hector compile types.hec -o locked/types.plan");
+  EXPECT_EQ(outcome.exitCode, 1) << outcome.output;
+  EXPECT_NE(outcome.output.find("locked/types.plan: cannot be written: "), std::string::npos) << outcome.output;
+  EXPECT_TRUE(fs::is_empty(at("locked")));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "driver/Cpu.h"
 #include "driver/Cuda.h"
 #include "driver/Program.h"
+#include "runtime/base/Interrupt.h"
 #include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
 #include "runtime/storage/File.h"
@@ -48,7 +49,29 @@ static void printPlans(const std::string &model, const std::vector<PlanCost> &pl
         plan.seconds * 1e6, plan.price * 1e6);
 }
 
+/// Compiles the program's loops and writes all that `hector run` needs.
+static Status writePlan(const CompileOptions &options, exec::Plan plan, exec::PlanOrigin origin) {
+  noteInterrupts();  // the compiler is stopped
+  auto print = [](const std::string &line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+  auto saved = compilePlan(std::make_shared<const exec::Plan>(std::move(plan)), std::move(origin), {print, print});
+  if (!saved)
+    return saved.status();
+  if (Status status = exec::writePlanFile(options.outPath, *saved); !status.isOk())
+    return status;
+  std::printf("wrote %s: %s, %s, %s of compiled code\n", options.outPath.c_str(),
+              counted(static_cast<int64_t>(saved->plan->steps.size()), "launch", "launches").c_str(),
+              counted(static_cast<int64_t>(saved->plan->tables.size()), "table").c_str(),
+              formatBytes(static_cast<int64_t>(saved->code.size())).c_str());
+  return Status::ok();
+}
+
 static Status compileModel(CompileOptions options) {
+  const bool isFile = options.emit.empty();  // a plan with its code
+  if (isFile && options.outPath.empty())
+    return Status::invalid("`hector compile` needs -o FILE for the plan, or --emit FORM for something to print");
+  if (isFile && options.model.dtype == "tf32")
+    return Status::invalid(
+        "tf32 is a mode of GPU matrix units; plans are for the CPU, which has f64, f32, f16 and bf16");
   const std::string inputs[] = {options.model.path, options.graphPath, options.machine};
   if (Status status = refuseOverwriting(options.outPath, inputs); !status.isOk())
     return status;
@@ -63,12 +86,14 @@ static Status compileModel(CompileOptions options) {
   auto program = Program::import(*model, *binding, {.numbers = numbers, .gradients = options.grad});
   if (!program)
     return program.status();
+  bool wideIds = false;
   if (!options.graphPath.empty()) {
     auto graph = loadGraph(options.graphPath, model->signature);
     if (!graph)
       return graph.status();
     if (Status status = program->attachGraph(*graph); !status.isOk())
       return std::move(status).during(options.graphPath);
+    wideIds = exec::needsWideIds(*graph);
   }
   if (options.emit == "cuda" && options.machine.empty())
     options.machine = "h200";
@@ -93,7 +118,8 @@ static Status compileModel(CompileOptions options) {
   };
   if (Status status = program->runPasses(passes, output); !status.isOk())
     return status;
-  const bool isLowered = options.emit == "kern" || options.emit == "cpp" || options.emit == "cuda";
+  const bool isPlan = isFile || options.emit == "plan";
+  const bool isLowered = isPlan || options.emit == "kern" || options.emit == "cpp" || options.emit == "cuda";
   if (options.emit == "groups" || isLowered)
     if (Status status = program->formGroups(output); !status.isOk())
       return status;
@@ -111,6 +137,17 @@ static Status compileModel(CompileOptions options) {
     if (!plan)
       return plan.status();
     text = std::move(plan->source);
+  } else if (isPlan) {
+    auto plan = makePlan(*program, {.wideIds = wideIds});
+    if (!plan)
+      return plan.status();
+    exec::PlanOrigin origin = originOf(*model, *binding);
+    origin.numbers = dtype;
+    origin.passes = passes;
+    origin.gradients = options.grad;
+    if (isFile)
+      return writePlan(options, std::move(*plan), std::move(origin));
+    text = exec::planText(*plan, origin);
   } else if (options.emit == "cuda") {
     auto plan = makeCudaPlan(*program);
     if (!plan)
@@ -131,7 +168,10 @@ static Status compileModel(CompileOptions options) {
 
 int compileCommand(const CompileOptions &options) {
   Status status = compileModel(options);
-  return status.isOk() ? kExitFine : report(status);
+  if (status.isOk())
+    return kExitFine;
+  const int code = report(status);
+  return interruptSignal() != 0 ? interruptExitCode() : code;
 }
 
 }  // namespace hector

@@ -104,8 +104,8 @@ static std::string explain(const CLI::App &app, const CLI::ParseError &error) {
   return "error: " + text + "\n   help: see `" + name + " --help`\n";
 }
 
-static void addModelOptions(CLI::App &command, ModelOptions &options) {
-  command.add_option("MODEL", options.path, "The model file (.hec)")->required();
+static void addModelOptions(CLI::App &command, ModelOptions &options, const std::string &files) {
+  command.add_option("MODEL", options.path, files)->required();
   command.add_option("--entry", options.entry, "The function that is the model, where several declare inputs")
       ->type_name("NAME");
   command.add_option("--set", options.settings, "Binds an attribute; may be repeated")
@@ -209,7 +209,7 @@ static int hectorMain(int argc, char **argv) {
 
   RunOptions run;
   CLI::App *runApp = app.add_subcommand("run", "Runs a model on a graph");
-  addModelOptions(*runApp, run.model);
+  addModelOptions(*runApp, run.model, "The model file (.hec), or a plan that `hector compile` made of one (.plan)");
   addInputOptions(*runApp, run.inputs);
   runApp->add_option("--out", run.outPath, "Where the results go (.safetensors)")->required()->type_name("FILE");
   runApp->add_option("--backend", run.backend, "interp, cpu or cuda; by default the fastest that this build has")
@@ -223,8 +223,9 @@ static int hectorMain(int argc, char **argv) {
   runApp->add_option("--step", run.step, "The step of training, which draws numbers of its own")
       ->check(unsignedNumber())
       ->type_name("NUMBER");
-  runApp->add_option("--passes", run.passes, "none, default, C, R, default,-NAME, or names separated by commas")
-      ->capture_default_str()
+  runApp
+      ->add_option("--passes", run.passes,
+                   "none, default, C, R, default,-NAME, or names separated by commas; unless given, default")
       ->type_name("LIST")
       ->check(notEmpty());
   runApp->add_option("--threads", run.threads, "How many threads run at once; results do not depend on it")
@@ -237,21 +238,23 @@ static int hectorMain(int argc, char **argv) {
       ->check(notEmpty());
   runApp->add_flag("--poison", run.poison, "Fills memory with NaN wherever nothing should be read, to find mistakes");
   runApp->footer("Examples:\n  hector run models/rgcn.hec --case case.safetensors --out out.safetensors\n"
+                 "  hector run rgcn.plan --case case.safetensors --out out.safetensors\n"
                  "  hector run models/rgcn.hec --graph aifb.safetensors --size d_in=64 --size d_out=8 --init 0 "
                  "--out out.safetensors");
 
   CompileOptions compile;
-  CLI::App *compileApp = app.add_subcommand("compile", "Prints a model as the compiler sees it");
-  addModelOptions(*compileApp, compile.model);
+  CLI::App *compileApp = app.add_subcommand("compile", "Makes a plan of a model, or prints it as the compiler sees it");
+  addModelOptions(*compileApp, compile.model, "The model file (.hec)");
   compileApp->add_option("--graph", compile.graphPath, "The graph to compile for, or a case with it (.safetensors)")
       ->type_name("FILE");
   compileApp
       ->add_option(
           "--emit", compile.emit,
           "The form: flow as the model says it, flow-opt after the passes, groups with the loops that compute it, "
-          "kern with their statements, cpp as they are compiled for a CPU, or a summary of what it costs")
-      ->required()
-      ->check(oneOf({"flow", "flow-opt", "groups", "kern", "cpp", "cuda", "summary"}))
+          "kern with their statements, cpp as they are compiled for a CPU, plan with the launches and their tables, or "
+          "a "
+          "summary of what it costs; unless given, a plan file with compiled code, which `hector run` takes")
+      ->check(oneOf({"flow", "flow-opt", "groups", "kern", "cpp", "cuda", "plan", "summary"}))
       ->type_name("FORM");
   addGradOption(*compileApp, compile.grad, "Derives the gradients of every input");
   compileApp
@@ -272,8 +275,10 @@ static int hectorMain(int argc, char **argv) {
   compileApp->add_flag("--per-op", compile.perOp, "Lists every op in a summary, with figures of its own");
   compileApp->add_flag("--remarks", compile.remarks, "Prints what passes did and declined, and why");
   compileApp->add_flag("--dump-passes", compile.dumpPasses, "Prints the IR after each pass that changed it");
-  compileApp->add_option("-o,--out", compile.outPath, "A file instead of standard output")->type_name("FILE");
-  compileApp->footer("Examples:\n  hector compile models/rgcn.hec --size d_in=64 --size d_out=64 --emit flow\n"
+  compileApp->add_option("-o,--out", compile.outPath, "The plan file; with --emit, a file instead of standard output")
+      ->type_name("FILE");
+  compileApp->footer("Examples:\n  hector compile models/rgcn.hec --size d_in=64 --size d_out=64 -o rgcn.plan\n  "
+                     "hector compile models/rgcn.hec --size d_in=64 --size d_out=64 --emit flow\n"
                      "  hector compile models/hgt.hec --size d=64 --graph aifb.safetensors --grad --emit summary");
 
   CLI::App *dataApp = app.add_subcommand("data", "Imports, makes, describes and checks graph files");

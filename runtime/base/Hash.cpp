@@ -1,4 +1,4 @@
-#include "runtime/jit/Hash.h"
+#include "runtime/base/Hash.h"
 
 #include "runtime/base/Text.h"
 

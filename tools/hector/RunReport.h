@@ -1,0 +1,31 @@
+/// What `hector run` does alike for models and plans: reads options, and writes results. No MLIR.
+#pragma once
+
+#include "Commands.h"
+#include "driver/Case.h"
+#include "driver/RunPlan.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hector {
+
+/// Refuses results in a file that is read.
+Status refuseOverwriting(const RunOptions &options);
+
+/// Bytes; 0 if there is no limit.
+Result<int64_t> readMemoryLimit(const RunOptions &options);
+
+/// How the options have compiled code run. What the compiler does is printed.
+CpuOptions cpuOptions(const RunOptions &options, int64_t memoryLimit);
+
+/// What was run, for the first line.
+struct RunTitle {
+  std::string model, backend, dtype;
+};
+/// Writes the results to their file, and prints what was run and written; `ones` are gradients that were filled.
+Status writeResults(const RunOptions &options, const RunTitle &title, const Case &loaded,
+                    const std::vector<std::string> &ones, const std::vector<NamedTensor> &results);
+
+}  // namespace hector
