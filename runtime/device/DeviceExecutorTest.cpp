@@ -441,6 +441,39 @@ TEST_F(DeviceCallsTest, ArgumentsAreTablesBuffersFormsTotalsAndSizes) {
   }
 }
 
+TEST_F(DeviceCallsTest, ChunksAreFinishedWhereTheyAreCut) {
+  Plan plan = devicePlan();
+  DeviceLaunch &how = *plan.steps[3].launch.device;
+  how.schedule = Schedule::Chunks;
+  how.lanes = 8;
+  how.partBytes = 16;
+  how.buffers = {};
+  DeviceExecutor executor = make(plan, kSmall);
+  example::Values(kSmall).setAll(executor, kSmall);
+  const Log log = run(executor, Phase::Graph, Phase::Forward);
+  // 200 edges in chunks of 8, and 8 groups in a block; a thread looks at each of 30 nodes.
+  EXPECT_EQ(log[3], "gather 4x64");
+  EXPECT_EQ(log[4], "gather_cut 1x64");
+  for (const char *kernel : {"gather", "gather_cut"}) {
+    const Arguments &arguments = device.arguments.at(kernel);
+    // h, w, degrees, out, two index arrays, what is carried, sizes.
+    ASSERT_EQ(arguments.count(), 8u);
+    const std::vector<void *> values = arguments.pointers();
+    const std::byte *out = *static_cast<const std::byte **>(values[3]);
+    const std::byte *carry = *static_cast<const std::byte **>(values[6]);
+    const MemoryPlan &memory = executor.memory();
+    EXPECT_EQ(carry - out, memory.launches[3].carry.offset - memory.tables[example::Out].block.offset);
+  }
+}
+
+TEST_F(DeviceCallsTest, ChunksWithoutRowsAreFinished) {
+  Plan plan = devicePlan();
+  plan.steps[3].launch.device->schedule = Schedule::Chunks;
+  DeviceExecutor executor = make(plan, nodes(5));
+  example::Values(nodes(5)).setAll(executor, nodes(5));
+  EXPECT_EQ(run(executor, Phase::Graph, Phase::Forward)[3], "gather_cut 1x64");
+}
+
 TEST_F(DeviceCallsTest, SharedMemoryIsAskedFor) {
   Plan plan = oneStep("copy");
   plan.steps[0].launch.device->sharedBytes = 100 << 10;

@@ -234,6 +234,17 @@ TEST(DeviceMemoryTest, BuffersLiveWhileTheirLaunchRuns) {
   }
 }
 
+TEST(DeviceMemoryTest, BlocksOfChunksCarryTwoParts) {
+  Plan plan = chain(1);
+  DeviceLaunch &device = plan.steps[0].launch.device.emplace();
+  device.schedule = Schedule::Chunks;
+  device.lanes = 8;
+  device.partBytes = 48;
+  const MemoryPlan memory = planDeviceMemory(plan, graphOf(4, 50), std::vector<LaunchNumbers>{{5, 0}});
+  EXPECT_EQ(memory.launches[0].carry.bytes, 5 * 2 * 8 * 48);
+  EXPECT_FALSE(shareBytes(memory.launches[0].carry, memory.tables[1].block));
+}
+
 TEST(DeviceMemoryTest, ThreadsHaveNoScratch) {
   Plan plan = chain(1);
   plan.steps[0].launch.scratch.bytes = 1000;

@@ -133,3 +133,25 @@ TEST(PiecesTest, TotalsForWarpsAreBounded) {
   EXPECT_EQ(cutRows(1'000'000, 6, {sorted, full}, 132).count, 9);
   EXPECT_EQ(cutRows(1'000'000, 0, {full}, 132).count, cutRows(1'000'000, 0, {}, 132).count);
 }
+
+TEST(PiecesTest, GroupsTakeChunksOf32Rows) {
+  Launch launch = {.domain = Domain::Node};
+  DeviceLaunch &device = launch.device.emplace();
+  device.schedule = Schedule::Chunks;
+  device.rows = Domain::Edge;
+  device.threads = 128;
+  device.lanes = 16;
+  auto cut = [&](int64_t edges) {
+    GraphNumbers numbers;
+    numbers.rows = {1, 1, 1, 50, 0, 0, edges};
+    return cutIntoChunks(launch, numbers, 4);
+  };
+  // 8 groups in a block. There are 8 blocks or more, unless chunks would have fewer than 8 rows.
+  EXPECT_EQ(cut(8 * 32 * 8).grain, 32);
+  EXPECT_EQ(cut(8 * 32 * 8).count, 8);
+  EXPECT_EQ(cut(8 * 16 * 8).grain, 16);
+  EXPECT_EQ(cut(100).grain, 8);
+  EXPECT_EQ(cut(100).count, 2);
+  EXPECT_EQ(cut(0).count, 0);
+  EXPECT_EQ(cut(1'000'000).count, (1'000'000 + 255) / 256);
+}

@@ -200,12 +200,16 @@ private:
       return "has blocks of " + counted(device.threads, "thread") + ", which is no multiple of 32 up to 1024";
     if (device.sharedBytes < 0)
       return "has a negative amount of shared memory";
+    if (device.schedule > Schedule::Chunks)
+      return "has a schedule that does not exist";
     if (device.schedule != Schedule::Pieces && !launch.totals.empty())
       return "has totals, but no pieces";
-    if (device.rows < 0 || device.rows >= Domain::NumDomains)
+    if (!isDomain(device.rows))
       return "walks rows of no domain";
-    if (device.partBytes < 0 || device.partBytes > (1 << 16))
-      return "has parts of " + counted(device.partBytes, "byte");
+    constexpr int64_t kMostPartBytes = 1 << 16;
+    if (device.partBytes < 0 || device.partBytes > kMostPartBytes)
+      return "has parts of " + counted(device.partBytes, "byte") + " per lane; 0 to " + std::to_string(kMostPartBytes) +
+             " are possible";
     for (const TableSpec &buffer : device.buffers)
       if (Fault fault = checkTable(buffer); !fault.empty())
         return "has a buffer " + inTicks(buffer.name) + " that " + fault;

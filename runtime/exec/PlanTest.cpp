@@ -79,7 +79,7 @@ TEST(PlanTest, TotalsHaveAJoin) {
 }
 
 /// What is wrong with the example on a GPU once its last launch is changed.
-static std::string deviceFaultOf(void (*change)(DeviceLaunch &)) {
+template <class F> static std::string deviceFaultOf(F &&change) {
   return faultOf([&](Plan &plan) {
     for (Step &step : plan.steps)
       step.launch.device.emplace().schedule = step.launch.totals.empty() ? Schedule::Units : Schedule::Pieces;
@@ -99,7 +99,14 @@ TEST(PlanTest, GridsArePossible) {
   EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.threads = 2048; }),
             step + "blocks of 2048 threads, which is no multiple of 32 up to 1024");
   EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.sharedBytes = -1; }), step + "a negative amount of shared memory");
-  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.schedule = Schedule::Units; }), step + "totals, but no pieces");
+  for (Schedule schedule : {Schedule::Units, Schedule::Chunks})
+    EXPECT_EQ(deviceFaultOf([=](DeviceLaunch &d) { d.schedule = schedule; }), step + "totals, but no pieces");
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.schedule = static_cast<Schedule>(9); }),
+            step + "a schedule that does not exist");
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.rows = static_cast<Domain>(7); }),
+            "step 6 (sum_unsorted) walks rows of no domain");
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.partBytes = -16; }),
+            step + "parts of -16 bytes per lane; 0 to 65536 are possible");
   EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.buffers = {{"b", Domain::Edge, {0}}}; }),
             step + "a buffer `b` that has rows of an extent of 0");
 }

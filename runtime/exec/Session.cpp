@@ -78,7 +78,7 @@ Session::Session(std::shared_ptr<const Plan> plan, const Graph &graph, const Gra
     : sharedPlan(std::move(plan)), sharedGraph(graph), graphNumbers(numbers), memoryPlan(std::move(memory)) {
   size_t most = sharedPlan->tables.size() + 1;  // what lies between tables, and after the last
   for (const MemoryPlan::Launch &launch : memoryPlan.launches)
-    most = std::max(most, sharedPlan->tables.size() + launch.totals.size() + launch.buffers.size() + 1);
+    most = std::max(most, sharedPlan->tables.size() + launch.totals.size() + launch.buffers.size() + 2);
   kept.reserve(most);
   unneeded.reserve(most);
 }
@@ -261,6 +261,7 @@ std::span<const Block> Session::unneededAfter(size_t step) {
   const MemoryPlan::Launch &launch = memoryPlan.launches[step];
   unneeded.insert(unneeded.end(), launch.totals.begin(), launch.totals.end());
   unneeded.insert(unneeded.end(), launch.buffers.begin(), launch.buffers.end());
+  unneeded.push_back(launch.carry);
   unneeded.push_back(launch.scratch);
   return unneeded;
 }
