@@ -6,12 +6,11 @@
 ///
 /// Times are medians; the two plans take turns, so that other work on the machine meets both.
 
+#include "bench/Layers.h"
 #include "bench/Measure.h"
 #include "bench/RealGraphs.h"
-#include "driver/Arguments.h"
 #include "driver/Case.h"
 #include "driver/Cpu.h"
-#include "driver/Initial.h"
 #include "runtime/base/Program.h"
 
 #include <cmath>
@@ -27,30 +26,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char *kWidth = "64";
+constexpr int64_t kWidth = 64;
 constexpr const char *kMadeFor = "aifb";
 constexpr const char *kModels[] = {"rgcn", "rgat", "hgt"};
 constexpr int kRuns = 15;
 constexpr double kTolerance = 1e-3;  // of the largest number; sums of thousands of f32 in another order
-constexpr uint64_t kSeed = 1;
-
-struct Bound {
-  Model model;
-  language::Binding binding;
-};
-
-Result<Bound> bindModel(const std::string &path) {
-  auto model = loadModel(path);
-  if (!model)
-    return model.status();
-  Settings settings;
-  for (const language::SizeDecl &size : model->signature.sizes)
-    settings.sizes.push_back(size.name + "=" + kWidth);
-  auto binding = bind(*model, settings);
-  if (!binding)
-    return binding.status();
-  return Bound{std::move(*model), std::move(*binding)};
-}
 
 /// How a plan is made.
 struct Way {
@@ -59,7 +39,7 @@ struct Way {
   std::string passes = "default";
 };
 
-Result<exec::Plan> compile(const Bound &bound, const Graph &graph, const Way &way) {
+Result<exec::Plan> compile(const BoundLayer &bound, const Graph &graph, const Way &way) {
   ProgramOptions options = {.numbers = way.numbers, .gradients = {}};
   if (way.grad)
     options.gradients.emplace();
@@ -76,7 +56,7 @@ Result<exec::Plan> compile(const Bound &bound, const Graph &graph, const Way &wa
 }
 
 /// The plan for a graph, by way of a file.
-Result<exec::SavedPlan> savedPlan(const Bound &bound, const Graph &graph, const Way &way, const std::string &path) {
+Result<exec::SavedPlan> savedPlan(const BoundLayer &bound, const Graph &graph, const Way &way, const std::string &path) {
   auto plan = compile(bound, graph, way);
   if (!plan)
     return plan.status();
@@ -88,20 +68,8 @@ Result<exec::SavedPlan> savedPlan(const Bound &bound, const Graph &graph, const 
   return exec::readPlanFile(path);
 }
 
-/// Inputs of a plan, from a seed.
-Tensors makeInputs(const exec::Plan &plan, const Bound &bound, const Graph &graph) {
-  Tensors tensors;
-  for (const Argument &argument : argumentsOf(plan, graph))
-    if (const language::InputDecl *input = bound.model.signature.findInput(argument.name))
-      tensors[argument.name] = initialTensor(*input, argument.shape, kSeed);
-  return tensors;
-}
-
 Result<exec::Executor> prepare(const LoadedPlan &loaded, const Graph &graph, Tensors tensors) {
-  const std::vector<Argument> arguments = argumentsOf(*loaded.plan, graph);
-  if (auto ones = addUnitGradients(arguments, tensors); !ones)
-    return ones.status();
-  auto bound = bindTensors(arguments, tensors);
+  auto bound = bindInputs(*loaded.plan, graph, std::move(tensors));
   if (!bound)
     return bound.status();
   auto executor = exec::Executor::create(loaded.plan, loaded.kernels, graph);
@@ -115,40 +83,13 @@ Result<exec::Executor> prepare(const LoadedPlan &loaded, const Graph &graph, Ten
   return executor;
 }
 
-Result<std::map<std::string, std::vector<double>>> resultsOf(const exec::Executor &executor, const exec::Plan &plan) {
-  std::map<std::string, std::vector<double>> results;
-  for (const exec::Port &output : plan.outputs) {
-    auto tensor = executor.output(output.name);
-    if (!tensor)
-      return tensor.status();
-    results[output.name] = tensor->toDoubles();
-  }
-  return results;
-}
-
-/// The largest difference of any result, relative to its largest number.
-double distance(const std::map<std::string, std::vector<double>> &actual,
-                const std::map<std::string, std::vector<double>> &expected) {
-  double worst = 0;
-  for (const auto &[name, values] : expected) {
-    double largest = 0, error = 0;
-    for (size_t i = 0; i < values.size(); ++i) {
-      largest = std::max(largest, std::abs(values[i]));
-      const double off = std::abs(actual.at(name)[i] - values[i]);
-      error = std::isnan(off) ? INFINITY : std::max(error, off);
-    }
-    worst = std::max(worst, largest > 0 ? error / largest : error);
-  }
-  return worst;
-}
-
 struct Measured {
   double own = 0, reused = 0;  // milliseconds
   double error = 0;            // of the worse one
   bool isSame = false;         // both graphs get the same plan
 };
 
-Result<Measured> measure(const Bound &bound, const exec::SavedPlan &saved, const Graph &graph, bool grad) {
+Result<Measured> measure(const BoundLayer &bound, const exec::SavedPlan &saved, const Graph &graph, bool grad) {
   auto reusedPlan = loadSavedPlan(saved, exec::needsWideIds(graph));
   if (!reusedPlan)
     return reusedPlan.status();
@@ -162,7 +103,7 @@ Result<Measured> measure(const Bound &bound, const exec::SavedPlan &saved, const
       return kernels.status();
     return LoadedPlan{std::make_shared<const exec::Plan>(std::move(*plan)), std::move(*kernels)};
   };
-  std::map<std::string, std::vector<double>> expected;
+  Numbers expected;
   {
     auto judge = make({grad, NumberType::F64, "none"});
     if (!judge)
@@ -170,7 +111,7 @@ Result<Measured> measure(const Bound &bound, const exec::SavedPlan &saved, const
     auto executor = prepare(*judge, graph, tensors);
     if (!executor)
       return executor.status();
-    auto results = resultsOf(*executor, *judge->plan);
+    auto results = numbersOf(*executor, *judge->plan);
     if (!results)
       return results.status();
     expected = std::move(*results);
@@ -184,7 +125,7 @@ Result<Measured> measure(const Bound &bound, const exec::SavedPlan &saved, const
   Measured measured;
   measured.isSame = *ownPlan->plan == *reusedPlan->plan;
   for (auto [executor, plan] : {std::pair(&*own, ownPlan->plan), std::pair(&*reused, reusedPlan->plan)}) {
-    auto results = resultsOf(*executor, *plan);
+    auto results = numbersOf(*executor, *plan);
     if (!results)
       return results.status();
     measured.error = std::max(measured.error, distance(*results, expected));
@@ -232,14 +173,14 @@ int benchMain(int argc, char **argv) {
     std::fprintf(stderr, "%s: %s\n", what.c_str(), status.message().c_str());
     return 1;
   };
-  std::printf("rows of %s numbers (f32), one head; plans made for %s on other graphs; medians of %d runs\n\n", kWidth,
+  std::printf("rows of %lld numbers (f32), one head; plans made for %s on other graphs; medians of %d runs\n\n", static_cast<long long>(kWidth),
               kMadeFor, kRuns);
   std::printf("%-14s %-5s %-11s %10s %10s %8s %10s  %s\n", "graph", "model", "", "own, ms", "reused, ms", "ratio",
               "error", "own plan");
   double logs = 0;
   int rows = 0;
   for (const char *name : kModels) {
-    auto bound = bindModel((fs::path(options["--models"]) / (std::string(name) + ".hec")).string());
+    auto bound = bindLayer((fs::path(options["--models"]) / (std::string(name) + ".hec")).string(), kWidth);
     if (!bound)
       return fail(name, bound.status());
     auto first = loadGraph(files.at(kMadeFor), bound->model.signature);

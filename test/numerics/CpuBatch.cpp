@@ -25,25 +25,25 @@ Result<exec::Executor> CpuBatch::prepare(size_t number, const Graph &graph, cons
   return batch.prepare(number, graph, *arguments, options);
 }
 
-Tensors CpuBatch::toTensors(size_t number, const Tables &arguments) const {
+Tensors toTensors(const exec::Plan &plan, const Tables &arguments) {
   Tensors tensors;
-  for (const exec::Port &input : plan(number).inputs)
+  for (const exec::Port &input : plan.inputs)
     if (auto found = arguments.find(input.name); found != arguments.end()) {
       const Table &table = found->second;
       std::vector<int64_t> shape = table.shape;
-      if (plan(number).tables[input.table].domain != cpu::One)
+      if (plan.tables[input.table].domain != cpu::One)
         shape.insert(shape.begin(), table.rows);
       tensors[input.name] = Tensor::fromDoubles(shape, table.values, DType::F64);
     }
   return tensors;
 }
 
-Tables CpuBatch::toTables(size_t number, const std::vector<NamedTensor> &results) const {
+Tables toTables(const exec::Plan &plan, const std::vector<NamedTensor> &results) {
   Tables tables;
-  for (const exec::Port &output : plan(number).outputs)
+  for (const exec::Port &output : plan.outputs)
     for (const NamedTensor &result : results)
       if (result.name == output.name)
-        tables[result.name] = toTable(result.tensor, plan(number).tables[output.table].domain == cpu::One);
+        tables[result.name] = toTable(result.tensor, plan.tables[output.table].domain == cpu::One);
   return tables;
 }
 

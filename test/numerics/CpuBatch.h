@@ -14,6 +14,10 @@
 
 namespace hector::numerics {
 
+/// The arguments of a plan as tensors, and its results as tables.
+Tensors toTensors(const exec::Plan &plan, const Tables &arguments);
+Tables toTables(const exec::Plan &plan, const std::vector<NamedTensor> &results);
+
 class CpuBatch {
 public:
   /// Adds a program that has had its passes, and gives its number. `graph` is only asked how wide its ids are.
@@ -25,9 +29,12 @@ public:
   /// An executor with its inputs set.
   Result<exec::Executor> prepare(size_t number, const Graph &graph, const Tensors &tensors,
                                  const exec::ExecOptions &options) const;
-  /// The arguments of a program as tensors, and its results as tables.
-  Tensors toTensors(size_t number, const Tables &arguments) const;
-  Tables toTables(size_t number, const std::vector<NamedTensor> &results) const;
+  Tensors toTensors(size_t number, const Tables &arguments) const {
+    return numerics::toTensors(plan(number), arguments);
+  }
+  Tables toTables(size_t number, const std::vector<NamedTensor> &results) const {
+    return numerics::toTables(plan(number), results);
+  }
   /// One run, in memory that starts and ends as NaN.
   Result<std::vector<NamedTensor>> run(size_t number, const Graph &graph, const Tensors &tensors) const;
 

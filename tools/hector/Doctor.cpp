@@ -104,7 +104,8 @@ int doctorCommand() {
   line("ok", "interp", "float64, slow, the judge of the others");
   line(compiler ? "ok" : "-", "cpu",
        compiler ? "compiled code, the default of `hector run`" : "needs a C++ compiler; without one, interp runs");
-  line("-", "cuda", "not part of this version");
+  line(gpu && nvrtc ? "ok" : "-", "cuda",
+       gpu && nvrtc ? "compiled code: `hector run --backend cuda`" : "needs a GPU of NVIDIA, its driver, and NVRTC");
   return kExitFine;
 }
 

@@ -4,10 +4,13 @@
 #include "RunPlan.h"
 #include "RunReport.h"
 #include "driver/Cpu.h"
+#include "driver/Cuda.h"
 #include "runtime/base/Interrupt.h"
+#include "runtime/device/CudaDevice.h"
 #include "runtime/jit/Compiler.h"
 
 #include <cstdio>
+#include <memory>
 #include <optional>
 
 namespace hector {
@@ -15,8 +18,6 @@ namespace hector {
 /// The backend and number type that the options ask for, or what is wrong with them.
 static Status chooseBackend(RunOptions &options) {
   std::string &backend = options.backend, &dtype = options.model.dtype;
-  if (backend == "cuda")
-    return Status::invalid("this build has no `cuda` backend; run with --backend cpu or interp");
   if (backend.empty()) {
     backend = "cpu";
     NotedInterrupts noted;  // the compiler is tried in a folder that is to be removed
@@ -33,9 +34,22 @@ static Status chooseBackend(RunOptions &options) {
   if (dtype.empty())
     dtype = backend == "interp" ? "f64" : "f32";
   if (dtype == "tf32")
-    return Status::invalid("tf32 is a mode of GPU matrix units; the " +
-                           std::string(backend == "interp" ? "interpreter" : "CPU") + " has f64, f32, f16 and bf16");
+    return Status::invalid("tf32 is a mode of GPU matrix units" +
+                           std::string(backend == "interp" ? "; the interpreter"
+                                       : backend == "cpu"  ? "; the CPU"
+                                                           : ", but not one of this version, which") +
+                           " has f64, f32, f16 and bf16");
   return Status::ok();
+}
+
+static DeviceOptions deviceOptions(const RunOptions &options, int64_t memoryLimit) {
+  const CpuOptions cpu = cpuOptions(options, memoryLimit);
+  DeviceOptions device;
+  device.exec = {.memoryLimit = memoryLimit, .poison = options.poison};
+  device.seed = cpu.seed;
+  device.step = cpu.step;
+  device.events = cpu.events;
+  return device;
 }
 
 static Status runModel(RunOptions options) {
@@ -63,6 +77,13 @@ static Status runModel(RunOptions options) {
   if (Status status = program->attachGraph(loaded->graph); !status.isOk())
     return std::move(status).during(options.inputs.graph);
   const bool isCompiled = options.backend == "cpu";
+  std::unique_ptr<Device> device;
+  if (options.backend == "cuda") {
+    auto found = createCudaDevice();
+    if (!found)
+      return Status::invalid("--backend cuda: " + found.status().message() + "; run with --backend cpu");
+    device = std::move(*found);
+  }
   const std::string passes = options.passes.empty() ? "default" : options.passes;
   std::optional<Planned> planned;
   if (isCompiled) {
@@ -72,6 +93,12 @@ static Status runModel(RunOptions options) {
     plan.memoryLimit = *memoryLimit;
     noteInterrupts();  // the compiler is stopped, and steps stop between launches
     auto made = planFor(*program, loaded->graph, loaded->tensors, plan);
+    if (!made)
+      return std::move(made).status();
+    planned.emplace(std::move(*made));
+  } else if (device) {
+    noteInterrupts();
+    auto made = planForDevice(*program, loaded->graph, passes);
     if (!made)
       return std::move(made).status();
     planned.emplace(std::move(*made));
@@ -86,9 +113,15 @@ static Status runModel(RunOptions options) {
       return added.status();
     ones = std::move(*added);
   }
-  auto results = isCompiled ? runOnCpu(*planned, loaded->graph, loaded->tensors, cpuOptions(options, *memoryLimit))
-                            : run(*program, loaded->graph, loaded->tensors,
-                                  {.isTraining = options.train, .seed = options.seed, .step = options.step});
+  auto compute = [&]() -> Result<std::vector<NamedTensor>> {
+    if (isCompiled)
+      return runOnCpu(*planned, loaded->graph, loaded->tensors, cpuOptions(options, *memoryLimit));
+    if (device)
+      return runOnDevice(*planned, loaded->graph, loaded->tensors, *device, deviceOptions(options, *memoryLimit));
+    return run(*program, loaded->graph, loaded->tensors,
+               {.isTraining = options.train, .seed = options.seed, .step = options.step});
+  };
+  auto results = compute();
   if (!results)
     return std::move(results).status().during(options.inputs.files());
 
