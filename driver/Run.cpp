@@ -37,7 +37,8 @@ static std::vector<Argument> argumentsOf(const Program &program, const Graph &gr
   std::vector<Argument> arguments;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     auto type = mlir::cast<flow::RowsType>(function.getArgumentTypes()[i]);
-    arguments.push_back({inputName(function, i).str(), tensorShape(type, numRows(graph, type.getDomain())), storedType(type)});
+    arguments.push_back(
+        {inputName(function, i).str(), tensorShape(type, numRows(graph, type.getDomain())), storedType(type)});
   }
   return arguments;
 }

@@ -1,5 +1,5 @@
-/// Measures RGCN, RGAT and HGT, forward and backward, on a GPU: whole steps, replayed, and each launch alone. Results are
-/// compared first with the CPU's in f64, and with those of a second run bit for bit.
+/// Measures RGCN, RGAT and HGT, forward and backward, on a GPU: whole steps, replayed, and each launch alone. Results
+/// are compared first with the CPU's in f64, and with those of a second run bit for bit.
 ///
 ///   device-bench --models FOLDER --device cuda|emulated [--runs NUMBER] [--width NUMBER] GRAPH...
 

@@ -56,7 +56,8 @@ Result<exec::Plan> compile(const BoundLayer &bound, const Graph &graph, const Wa
 }
 
 /// The plan for a graph, by way of a file.
-Result<exec::SavedPlan> savedPlan(const BoundLayer &bound, const Graph &graph, const Way &way, const std::string &path) {
+Result<exec::SavedPlan> savedPlan(const BoundLayer &bound, const Graph &graph, const Way &way,
+                                  const std::string &path) {
   auto plan = compile(bound, graph, way);
   if (!plan)
     return plan.status();
@@ -173,8 +174,8 @@ int benchMain(int argc, char **argv) {
     std::fprintf(stderr, "%s: %s\n", what.c_str(), status.message().c_str());
     return 1;
   };
-  std::printf("rows of %lld numbers (f32), one head; plans made for %s on other graphs; medians of %d runs\n\n", static_cast<long long>(kWidth),
-              kMadeFor, kRuns);
+  std::printf("rows of %lld numbers (f32), one head; plans made for %s on other graphs; medians of %d runs\n\n",
+              static_cast<long long>(kWidth), kMadeFor, kRuns);
   std::printf("%-14s %-5s %-11s %10s %10s %8s %10s  %s\n", "graph", "model", "", "own, ms", "reused, ms", "ratio",
               "error", "own plan");
   double logs = 0;

@@ -106,7 +106,7 @@ HECTOR_KERNEL void hector_out_top_total(const cpu::Frame &frame, int64_t begin, 
   for (int64_t node = begin; node < end; ++node) {
     cpu::Scratch space = fixed;
     const float *x_node = x + node * 64;
-    float top_node = -__builtin_inff();
+    float top_node = -cpu::infinity<float>();
     int64_t top_node_count = 0;
     float *add_rows = space.take<float>(int64_t{edges_dst[node + 1] - edges_dst[node]});
     for (int64_t dst_pair = places_dst[node]; dst_pair < places_dst[node + 1]; ++dst_pair) {
@@ -505,7 +505,7 @@ HECTOR_KERNEL void hector_gemm_etype_2(const cpu::Frame &frame, int64_t begin, i
     for (int64_t etype = first; etype < last; ++etype) {
       const float *w_t_etype = w_t + etype * 64;
       const float *sum_etype = sum + etype * 64;
-      float abs = -__builtin_inff();
+      float abs = -cpu::infinity<float>();
       for (int64_t r = 0; r < 64; ++r)
         abs = cpu::larger(abs, cpu::abs(sum_etype[r]));
       const bool equal = abs == 0.0f;

@@ -194,11 +194,11 @@ public:
   }
   template <int kParts, class T, int kSize>
   __device__ __forceinline__ static Row<T, kParts, kLanes> largestParts(const Row<T, kSize, kLanes> &row) {
-    return combineParts<kParts>(row, T(-__builtin_huge_val()), [](T a, T b) { return b != b ? b : larger(a, b); });
+    return combineParts<kParts>(row, -infinity<T>(), [](T a, T b) { return b != b ? b : larger(a, b); });
   }
   template <int kParts, class T, int kSize>
   __device__ __forceinline__ static Row<T, kParts, kLanes> leastParts(const Row<T, kSize, kLanes> &row) {
-    return combineParts<kParts>(row, T(__builtin_huge_val()), [](T a, T b) { return b != b ? b : smaller(a, b); });
+    return combineParts<kParts>(row, infinity<T>(), [](T a, T b) { return b != b ? b : smaller(a, b); });
   }
 
   // --- over the groups of the warp ----------------------------------------------------------------------------------

@@ -82,12 +82,10 @@ TEST_P(CpuNarrowTest, GradientsFindTheRowThatWon) {
           << name << " " << i;
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, CpuNarrowTest, testing::Values(NumberType::BF16, NumberType::F16, NumberType::F32),
-                         [](const auto &info) {
-                           return std::string(info.param == NumberType::BF16  ? "BF16"
-                                              : info.param == NumberType::F16 ? "F16"
-                                                                              : "F32");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Types, CpuNarrowTest, testing::Values(NumberType::BF16, NumberType::F16, NumberType::F32), [](const auto &info) {
+      return std::string(info.param == NumberType::BF16 ? "BF16" : info.param == NumberType::F16 ? "F16" : "F32");
+    });
 
 }  // namespace
 }  // namespace hector::numerics

@@ -44,10 +44,10 @@ TEST_P(CudaCompileTest, HasNoWarnings) {
     if (candidate.file == GetParam().file)
       layer = &candidate;
   Settings settings = layer->settingsFor(layer->sizesFor(*model, [](int) { return 64; }, 4));
-  settings.grad = true;
-  settings.passes = "none";
-  settings.numbers = NumberType::F32;
-  auto program = compileModel(*model, settings);
+  auto binding = bindAll(*model, settings);
+  ASSERT_TRUE(binding) << binding.status().message();
+  auto program =
+      Program::import(*model, *binding, {.numbers = NumberType::F32, .gradients = std::vector<std::string>()});
   ASSERT_TRUE(program) << program.status().message();
   auto planned = planForDevice(*program, randomGraph(1, 10, 2, 20, 2).build());
   ASSERT_TRUE(planned) << planned.status().message();

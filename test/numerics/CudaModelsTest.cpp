@@ -1,5 +1,5 @@
-/// Every file of models/ as CUDA kernels on the emulator, against the interpreter, with gradients. Widths and numbers of
-/// heads differ from file to file; with HECTOR_ALL_SIZES=1 in the environment each file gets six of them.
+/// Every file of models/ as CUDA kernels on the emulator, against the interpreter, with gradients. Widths and numbers
+/// of heads differ from file to file; with HECTOR_ALL_SIZES=1 in the environment each file gets six of them.
 
 #include "driver/Cuda.h"
 #include "runtime/device/EmulatedDevice.h"
@@ -83,7 +83,10 @@ TEST_P(CudaModelTest, GivesWhatTheInterpreterGives) {
     auto expected = runModel(*model, settings, graph(), arguments);
     ASSERT_TRUE(expected) << expected.status().message();
 
-    auto program = compileModel(*model, settings);
+    auto binding = bindAll(*model, settings);
+    ASSERT_TRUE(binding) << binding.status().message();
+    auto program =
+        Program::import(*model, *binding, {.numbers = NumberType::F64, .gradients = std::vector<std::string>()});
     ASSERT_TRUE(program) << program.status().message();
     const Graph built = graph().build();
     auto planned = planForDevice(*program, built);

@@ -252,7 +252,8 @@ static int hectorMain(int argc, char **argv) {
           "--emit", compile.emit,
           "The form: flow as the model says it, flow-opt after the passes, groups with the loops that compute it, "
           "kern with their statements, cpp as they are compiled for a CPU, cuda for a GPU, plan with the launches and "
-          "their tables, or a summary of what it costs; unless given, a plan file with compiled code, which `hector run` takes")
+          "their tables, or a summary of what it costs; unless given, a plan file with compiled code, which `hector "
+          "run` takes")
       ->check(oneOf({"flow", "flow-opt", "groups", "kern", "cpp", "cuda", "plan", "summary"}))
       ->type_name("FORM");
   addGradOption(*compileApp, compile.grad, "Derives the gradients of every input");

@@ -8,7 +8,6 @@
 namespace hector {
 
 using cpp::bare;
-using cpp::literal;
 using cpp::numberName;
 using flow::Domain;
 using flow::ReduceKind;
@@ -253,7 +252,7 @@ void KernelWriter::writeCombine(kern::MapOp map) {
     body.line(cpp::taking(space, acc, to, expression(map, all)));
     closeLoops(inner);
   };
-  std::string start = bare(cpp::startOf(acc, element));
+  std::string start = bare(startOf(acc, element));
   std::string name = declare(result.getType(), base, isShort ? start : "");
   rows[result] = {.name = name};
   if (isShort)
@@ -309,8 +308,8 @@ void KernelWriter::writeMatch(kern::MatchOp match) {
             bare(numberAt(match.getReduced(), reduced, all, false)) + "));");
   closeLoops(inner);
   openLoops(walked, inner);
-  body.line((kern::rowSize(match.getResult().getType()) == 1 ? name : name + "[" + bare(at) + "]") + " = nearest == " +
-            inner[0] + ";");
+  body.line((kern::rowSize(match.getResult().getType()) == 1 ? name : name + "[" + bare(at) + "]") +
+            " = nearest == " + inner[0] + ";");
   closeLoops(inner);
   closeLoops(outer, /*isBraced=*/true);
   if (isAlone)
@@ -348,8 +347,8 @@ void KernelWriter::writeStore(kern::StoreOp store) {
   std::string table = tables.at(store.getTable());
   if (size > 1) {
     std::string name = unique(table + "_to");
-    body.line(cpp::storageName(space, stored) + " *" + name + " = " + rowAt(table, store.getLevel(), store.getPath(), size) +
-              ";");
+    body.line(cpp::storageName(space, stored) + " *" + name + " = " +
+              rowAt(table, store.getLevel(), store.getPath(), size) + ";");
     table = name;
   }
   forNumbers(store.getRow(), [&](const std::string &number, const std::string &offset) {

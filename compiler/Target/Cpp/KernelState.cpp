@@ -9,7 +9,6 @@
 namespace hector {
 
 using cpp::bare;
-using cpp::literal;
 using cpp::numberName;
 using exec::FormKind;
 using flow::Domain;
@@ -22,7 +21,8 @@ using mlir::Value;
 
 //===- Accumulators ----------------------------------------------------------------------------------------------===//
 
-/// Whether an accumulator is a sum over edges, of which there may be so many that a running sum would lose small numbers.
+/// Whether an accumulator is a sum over edges, of which there may be so many that a running sum would lose small
+/// numbers.
 static bool isLongSum(Value acc) {
   auto declared = acc.getDefiningOp<kern::AccOp>();
   if (!declared || (declared.getKind() != AccKind::Sum && declared.getKind() != AccKind::Mean))
@@ -37,13 +37,13 @@ void KernelWriter::writeAcc(Value acc, AccKind kind) {
   Type row = mlir::cast<kern::AccType>(acc.getType()).getRows().front();
   Acc made;
   made.names = {
-      declare(row, baseOf(acc.getLoc(), stringifyAccKind(kind)), bare(cpp::startOf(kind, kern::elementType(row))))};
+      declare(row, baseOf(acc.getLoc(), stringifyAccKind(kind)), bare(startOf(kind, kern::elementType(row))))};
   if (cpp::needsCount(kind)) {
     made.count = unique(made.names.front() + "_count");
     body.line("int64_t " + made.count + " = 0;");
   }
   if (isLongSum(acc))
-    made.blocks = declare(row, made.names.front() + "_blocks", bare(cpp::startOf(kind, kern::elementType(row))));
+    made.blocks = declare(row, made.names.front() + "_blocks", bare(startOf(kind, kern::elementType(row))));
   if (kind == AccKind::Nearest) {
     Type element = comparedType(acc);
     made.distance = declare(kern::rowType(kern::rowSize(row), element, /*isScalar=*/kern::rowSize(row) == 1),
@@ -61,9 +61,9 @@ void KernelWriter::writeBlockEnds(kern::ForOp loop) {
     if (acc.blocks.empty())
       continue;
     int64_t size = kern::rowSize(step.getAcc().getType().getRows().front());
-    moved.push_back(size == 1 ? "cpu::moveSum(" + acc.names.front() + ", " + acc.blocks + ");"
-                              : "cpu::moveSum(" + acc.names.front() + ", " + acc.blocks + ", " + std::to_string(size) +
-                                    ");");
+    moved.push_back(size == 1
+                        ? "cpu::moveSum(" + acc.names.front() + ", " + acc.blocks + ");"
+                        : "cpu::moveSum(" + acc.names.front() + ", " + acc.blocks + ", " + std::to_string(size) + ");");
   }
   if (moved.empty())
     return;
@@ -275,8 +275,8 @@ void KernelWriter::writeFinish(kern::FinishOp finish) {
   case AccKind::Nearest:
     if (!finish.getInit().empty())
       each("", [&](std::string to, std::string offset) {
-        return "if (cpu::distance(" + initAt(0, offset) + ", " + initAt(1, offset) + ") <= " +
-               (size > 1 ? acc.distance + "[k]" : acc.distance) + ") " + to + " = -1;";
+        return "if (cpu::distance(" + initAt(0, offset) + ", " + initAt(1, offset) +
+               ") <= " + (size > 1 ? acc.distance + "[k]" : acc.distance) + ") " + to + " = -1;";
       });
     break;
   }
@@ -411,7 +411,7 @@ void KernelWriter::startTotal(kern::TotalOp total, const std::string &slot) {
   Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
   const Acc &acc = accs.at(total.getResult());
   body.line("cpu::fill<" + numberName(element) + ">(" + acc.names.front() + ", " +
-            bare(cpp::startOf(total.getKind(), element)) + ", " + std::to_string(kern::rowSize(row)) + ");");
+            bare(startOf(total.getKind(), element)) + ", " + std::to_string(kern::rowSize(row)) + ");");
   if (!acc.count.empty())
     body.line(acc.count + " = 0;");
   if (!acc.distance.empty()) {
@@ -469,7 +469,7 @@ void KernelWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) 
     out.line("int64_t nearest = -1;");
     out.line(numberName(compared) + " distance = " + bare(literal(HUGE_VAL, compared)) + ";");
   } else {
-    out.line("cpu::fill<" + type + ">(row, " + bare(cpp::startOf(kind, element)) + ", " + size + ");");
+    out.line("cpu::fill<" + type + ">(row, " + bare(startOf(kind, element)) + ", " + size + ");");
   }
   if (cpp::needsCount(kind))
     out.line("int64_t count = 0;");

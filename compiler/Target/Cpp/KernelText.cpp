@@ -8,7 +8,6 @@
 namespace hector {
 
 using cpp::bare;
-using cpp::literal;
 using cpp::numberName;
 using exec::FormKind;
 using exec::Side;
@@ -200,7 +199,8 @@ std::string KernelText::apply(kern::MapOp map, const std::vector<std::string> &i
   case Fn::Relu:
     return call("relu");
   case Fn::LeakyRelu:
-    return space + "leakyRelu(" + bare(in[0]) + ", " + bare(literal(map.getParameter()->convertToDouble(), element)) + ")";
+    return space + "leakyRelu(" + bare(in[0]) + ", " + bare(literal(map.getParameter()->convertToDouble(), element)) +
+           ")";
   case Fn::Select:
     return call("choose");
   case Fn::Dropout: {
@@ -217,7 +217,9 @@ std::string KernelText::apply(kern::MapOp map, const std::vector<std::string> &i
 /// Names that generated code has for itself, and words of C++.
 static constexpr const char *kReserved[] = {
     "begin", "count", "cpu", "end", "first", "fixed", "frame", "from", "head", "hector", "distance", "k", "nearest",
-    "firstRow", "last", "lastRow", "part", "piece", "r", "row", "scratch", "sizes", "space", "target", "types", "Id", "c", "carry", "cuda", "index", "lanes", "unit",
+    "firstRow", "last", "lastRow", "part", "piece", "r", "row", "scratch", "sizes", "space", "target", "types", "Id",
+    "c", "carry", "cuda", "finish", "groupMemory", "index", "join", "lanes", "next", "Part", "start", "to", "unit",
+    "value", "walk", "warpMemory",
     // Rows of loops.
     "dst_pair", "edge", "etype", "node", "ntype", "one", "src_pair",
     // C++

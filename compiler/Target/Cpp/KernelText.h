@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/Dialect/Kern/IR/Kern.h"
+#include "compiler/Target/Cpp/Text.h"
 #include "compiler/Target/Cpp/Writer.h"
 #include "runtime/exec/Plan.h"
 
@@ -41,6 +42,8 @@ protected:
   void writeSummary(Writer &out);
 
   //===- Formulas ------------------------------------------------------------------------------------------------===//
+  std::string literal(double value, mlir::Type element) const { return cpp::literal(space, value, element); }
+  std::string startOf(kern::AccKind kind, mlir::Type element) const { return cpp::startOf(space, kind, element); }
   /// What a statement computes of one number of each operand. `offset` is that of the result's number.
   std::string apply(kern::MapOp map, const std::vector<std::string> &operands, const std::string &offset);
   /// What tells which numbers a dropout drops, and how to read it; declared before the loops.

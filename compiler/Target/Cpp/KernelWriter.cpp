@@ -73,8 +73,9 @@ void KernelWriter::writeTile(kern::TileOp tile) {
     body.line("const int64_t last = " +
               (*height == 1 ? "first + 1" : "cpu::smallest(first + " + step + ", " + end + ")") + ";");
     // A matrix may be that of the single row.
-    if (llvm::any_of(block.getOps<kern::ProductOp>(),
-                     [&](kern::ProductOp product) { return product.getLevel() == tile.getDomain(); }))
+    if (tile.getDomain() != Domain::One && llvm::any_of(block.getOps<kern::ProductOp>(), [&](kern::ProductOp product) {
+          return product.getLevel() == tile.getDomain();
+        }))
       body.line("const int64_t " + cpp::levelName(tile.getDomain()) + " = first;");
   } else {
     body.line("const int64_t first = " + begin + ", last = " + end + ";");
@@ -128,7 +129,7 @@ void KernelWriter::writeOp(Operation &op) {
     return writeGet(get);
   if (auto constant = mlir::dyn_cast<kern::ConstantOp>(op)) {
     rows[constant.getResult()] = {
-        .name = cpp::literal(constant.getValue().convertToDouble(), kern::elementType(constant.getResult().getType()))};
+        .name = literal(constant.getValue().convertToDouble(), kern::elementType(constant.getResult().getType()))};
   }
 }
 

@@ -52,19 +52,19 @@ bool isStoredAsIs(Type element) {
   return element.isF32() || element.isF64() || mlir::isa<mlir::IndexType>(element);
 }
 
-std::string literal(double value, Type element) {
+std::string literal(const std::string &space, double value, Type element) {
   if (element.isInteger(1))
     return value != 0 ? "true" : "false";
   if (mlir::isa<mlir::IndexType>(element))
     return std::to_string(static_cast<int64_t>(value));
   const bool isDouble = element.isF64();
   if (std::isnan(value))
-    return isDouble ? "__builtin_nan(\"\")" : "__builtin_nanf(\"\")";
+    return space + (isDouble ? "nan<double>()" : "nan<float>()");
   if (!isDouble)
     value = static_cast<double>(static_cast<float>(value));
   if (std::isinf(value))
-    return isDouble ? (value < 0 ? "(-__builtin_inf())" : "__builtin_inf()")
-                    : (value < 0 ? "(-__builtin_inff())" : "__builtin_inff()");
+    return (value < 0 ? "(-" : "") + space + (isDouble ? "infinity<double>()" : "infinity<float>()") +
+           (value < 0 ? ")" : "");
   char text[40];
   std::snprintf(text, sizeof text, isDouble ? "%.17g" : "%.9g", value);
   // The shortest text that reads back as the same number.
@@ -167,17 +167,17 @@ bool needsCount(AccKind kind) {
   return kind == AccKind::Mean || kind == AccKind::Max || kind == AccKind::Min;
 }
 
-std::string startOf(AccKind kind, Type element) {
+std::string startOf(const std::string &space, AccKind kind, Type element) {
   switch (kind) {
   case AccKind::Max:
-    return literal(-HUGE_VAL, element);
+    return literal(space, -HUGE_VAL, element);
   case AccKind::Min:
-    return literal(HUGE_VAL, element);
+    return literal(space, HUGE_VAL, element);
   case AccKind::Nearest:
     return "-1";
   case AccKind::Sum:
   case AccKind::Mean:
-    return literal(0.0, element);
+    return literal(space, 0.0, element);
   }
   return "";
 }

@@ -26,7 +26,7 @@ int64_t numberBytes(mlir::Type element);
 /// Whether numbers are stored as they are computed with.
 bool isStoredAsIs(mlir::Type element);
 /// A number; in parentheses if it is negative.
-std::string literal(double value, mlir::Type element);
+std::string literal(const std::string &space, double value, mlir::Type element);
 
 //===- Expressions -----------------------------------------------------------------------------------------------===//
 
@@ -53,7 +53,7 @@ TileRows typedRows(flow::Domain domain);
 /// Whether the number of rows that an accumulator took matters.
 bool needsCount(kern::AccKind kind);
 /// What an accumulator starts at.
-std::string startOf(kern::AccKind kind, mlir::Type element);
+std::string startOf(const std::string &space, kern::AccKind kind, mlir::Type element);
 /// The statement that has `to` take `number`.
 std::string taking(const std::string &space, kern::AccKind kind, const std::string &to, const std::string &number);
 /// Where the count of a total's row is, in numbers after its start.

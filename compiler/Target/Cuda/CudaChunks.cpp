@@ -11,7 +11,6 @@
 namespace hector {
 
 using cpp::bare;
-using cpp::literal;
 using cpp::numberName;
 using exec::FormKind;
 using exec::Side;
@@ -61,8 +60,8 @@ bool CudaWriter::canChunk() {
     return false;
   int64_t bytes = 0;
   auto count = [&](Type row, Type element) {
-    bytes += cpp::roundUp((kern::rowSize(row) == 1 ? 1 : ownNumbers(kern::rowSize(row))) * cpp::numberBytes(element),
-                          16);
+    bytes +=
+        cpp::roundUp((kern::rowSize(row) == 1 ? 1 : ownNumbers(kern::rowSize(row))) * cpp::numberBytes(element), 16);
   };
   for (Operation &op : unit.getBody().front()) {
     if (!mlir::isa<kern::AccOp, kern::FoldOp>(op))
@@ -124,7 +123,7 @@ void CudaWriter::startPart(Operation &op) {
     body.line(name + " = " + (size == 1 ? value : filled) + ";");
   };
   Type element = kern::elementType(row);
-  fill(acc.names.front(), element, bare(cpp::startOf(declared.getKind(), element)));
+  fill(acc.names.front(), element, bare(startOf(declared.getKind(), element)));
   if (!acc.count.empty())
     body.line(acc.count + " = 0;");
   if (!acc.distance.empty()) {
@@ -164,8 +163,7 @@ void CudaWriter::joinPart(Operation &op) {
              ofNext(acc.distance) + at + ");";
     });
   else
-    forOwn(size,
-           [&](const Point &) { return cpp::taking(space, declared.getKind(), name + at, ofNext(name) + at); });
+    forOwn(size, [&](const Point &) { return cpp::taking(space, declared.getKind(), name + at, ofNext(name) + at); });
   if (!acc.count.empty())
     body.line(acc.count + " += " + ofNext(acc.count) + ";");
 }
@@ -183,10 +181,9 @@ void CudaWriter::openChunkedLoop(kern::ForOp loop, kern::ForOp outer) {
   const bool isSource = kernel.getLoop() == flow::Loop::BySrc;
   if (isOutermost) {
     // Pairs that have rows between `from` and `to`.
-    std::string place = form(exec::formName(
-        {.kind = FormKind::EdgeColumn,
-         .column = isSource ? EdgeColumn::SrcPairByNode : EdgeColumn::DstPairByNode,
-         .to = isSource ? EdgeOrder::Source : EdgeOrder::Destination}));
+    std::string place = form(exec::formName({.kind = FormKind::EdgeColumn,
+                                             .column = isSource ? EdgeColumn::SrcPairByNode : EdgeColumn::DstPairByNode,
+                                             .to = isSource ? EdgeOrder::Source : EdgeOrder::Destination}));
     body.open("for (int64_t " + row + " = " + place + "[from]; " + offsetsName(loop.getDomain(), kernel.getDomain()) +
               "[" + row + "] < to; ++" + row + ")");
     return;
@@ -281,9 +278,9 @@ void CudaWriter::writeChunks(Writer &out) {
   });
   levels.clear();
   const std::string offsets = offsetsName(unitLoop.getDomain(), kernel.getDomain());
-  FormKind units = unitLoop.getDomain() != Domain::Node   ? FormKind::PlaceEdgeUnits
+  FormKind units = unitLoop.getDomain() != Domain::Node ? FormKind::PlaceEdgeUnits
                    : kernel.getDomain() == Domain::Edge ? FormKind::EdgeUnits
-                                                          : FormKind::PlaceUnits;
+                                                        : FormKind::PlaceUnits;
   const std::string starts = form(exec::formName({.kind = units, .side = side}));
 
   const int groups = kThreads / lanes;
@@ -327,9 +324,8 @@ void CudaWriter::writeChunks(Writer &out) {
   const std::string group = std::to_string(lanes), part = "static_cast<" + name + "::Part *>(carry)";
   writeKernel(symbol, "cuda::walkChunks<" + group + ">(walk, " + offsets + ", " + starts + ", " +
                           count(kernel.getDomain()) + ", sizes.grain, " + part + ");");
-  writeKernel(symbol + "_cut", "cuda::finishCut<" + group + ">(walk, " + offsets + ", " +
-                                   count(unitLoop.getDomain()) + ", sizes.grain * " + std::to_string(groups) + ", " +
-                                   part + ");");
+  writeKernel(symbol + "_cut", "cuda::finishCut<" + group + ">(walk, " + offsets + ", " + count(unitLoop.getDomain()) +
+                                   ", sizes.grain * " + std::to_string(groups) + ", " + part + ");");
 }
 
 }  // namespace hector

@@ -10,7 +10,6 @@
 namespace hector {
 
 using cpp::bare;
-using cpp::literal;
 using cpp::numberName;
 using flow::Domain;
 using flow::ReduceKind;
@@ -64,8 +63,7 @@ bool CudaWriter::isReadAnywhere(mlir::OpOperand &use) {
     if (map.getCombine() && combiningOf(map) == Combining::Serial)
       return true;
     llvm::SmallVector<int64_t> axes = allAxes(map);
-    if (size != cpp::product(axes) ||
-        offsetOf(map, use.getOperandNumber()) != cpp::rowMajor(axes, map.getContext()))
+    if (size != cpp::product(axes) || offsetOf(map, use.getOperandNumber()) != cpp::rowMajor(axes, map.getContext()))
       return true;
     return isInlined(map) && isRandom(map.getResult());
   }
@@ -93,8 +91,8 @@ bool CudaWriter::isInlined(kern::MapOp map) {
   Value result = map.getResult();
   if (map.getCombine() || map.getFn() == Fn::Dropout || result.use_empty())
     return false;
-  const bool isCopy = map.getFn() == Fn::Copy &&
-                      kern::elementType(map.getOperand(0).getType()) == kern::elementType(result.getType());
+  const bool isCopy =
+      map.getFn() == Fn::Copy && kern::elementType(map.getOperand(0).getType()) == kern::elementType(result.getType());
   const bool isShort = kern::rowSize(result.getType()) == 1;
   if (!result.hasOneUse() && (!isCopy || isShort))
     return false;
@@ -319,7 +317,7 @@ void CudaWriter::writeCombine(kern::MapOp map) {
   const bool isSum = kind == ReduceKind::Sum || kind == ReduceKind::Mean;
   const AccKind acc = isSum ? AccKind::Sum : kind == ReduceKind::Max ? AccKind::Max : AccKind::Min;
   const std::string over = isSum ? "sum" : kind == ReduceKind::Max ? "largest" : "least";
-  std::string base = baseOf(map.getLoc(), stringifyFn(map.getFn())), start = bare(cpp::startOf(acc, element));
+  std::string base = baseOf(map.getLoc(), stringifyFn(map.getFn())), start = bare(startOf(acc, element));
   const std::string mean = kind == ReduceKind::Mean ? " / " + literal(static_cast<double>(length), element) : "";
   const llvm::SmallVector<int64_t> axes = allAxes(map);
   switch (combiningOf(map)) {
@@ -333,15 +331,14 @@ void CudaWriter::writeCombine(kern::MapOp map) {
         },
         /*isGuarded=*/true);
     std::string name = unique(base);
-    body.line("const " + type + " " + name + " = " +
-              (length == 1 ? part : "lanes." + over + "(" + part + ")") + mean + ";");
+    body.line("const " + type + " " + name + " = " + (length == 1 ? part : "lanes." + over + "(" + part + ")") + mean +
+              ";");
     rows[result] = {.name = name};
     return;
   }
   case Combining::Parts: {
     const int64_t all = size * length;
-    std::string terms =
-        declare(kern::rowType(all, element, /*isScalar=*/all == 1), base + "_terms");
+    std::string terms = declare(kern::rowType(all, element, /*isScalar=*/all == 1), base + "_terms");
     forOwn(all, [&](const Point &point) {
       return terms + "[c] = " + bare(expression(map, pointOf(axes, point.place, all))) + ";";
     });
@@ -378,15 +375,15 @@ void CudaWriter::writeConcat(kern::ConcatOp concat) {
   int64_t start = 0;
   for (Value operand : concat.getOperands()) {
     const int64_t length = kern::rowSize(operand.getType()) / repeats;
-    std::string place = "cuda::within(" + bare(inPart) + " - " + std::to_string(start) + ", " + std::to_string(length) +
-                        ")";
+    std::string place =
+        "cuda::within(" + bare(inPart) + " - " + std::to_string(start) + ", " + std::to_string(length) + ")";
     if (repeats > 1)
       place = "(" + part + " * " + std::to_string(length) + " + " + place + ")";
     std::string value = bare(numberAt(operand, {.axes = {place}, .place = place, .ownSize = 0}));
     if (start == 0) {
       lines.push_back(numberName(kern::elementType(result.getType())) + " value = " + value + ";");
     } else {
-      std::string other = "value" + std::to_string(lines.size());
+      std::string other = unique("value");
       lines.push_back("const auto " + other + " = " + value + ";");
       lines.push_back("value = " + bare(inPart) + " < " + std::to_string(start) + " ? value : " + other + ";");
     }
@@ -415,7 +412,9 @@ void CudaWriter::writeMatch(kern::MatchOp match) {
   }
   // The number at `k` is number `own` along the axis.
   const std::string text = std::to_string(after), along = std::to_string(length);
-  auto times = [](const std::string &value, int64_t by) { return by == 1 ? value : value + " * " + std::to_string(by); };
+  auto times = [](const std::string &value, int64_t by) {
+    return by == 1 ? value : value + " * " + std::to_string(by);
+  };
   const std::string first = "(k / " + std::to_string(length * after) + ")",
                     rest = after == 1 ? "0" : "(k % " + text + ")";
   std::string at = "(" + times(first, length * after) + " + " + times("r", after) + " + " + rest + ")";
@@ -528,10 +527,10 @@ void CudaWriter::writeBuffer(kern::BufferOp buffer) {
     launch.buffers.push_back({.name = made.name,
                               .domain = static_cast<exec::Domain>(type.getDomain()),
                               .shape = {made.size},
-                              .storage = made.element.isF64()                         ? exec::Storage::F64
-                                         : made.element.isInteger(1)                  ? exec::Storage::Bool
+                              .storage = made.element.isF64()                       ? exec::Storage::F64
+                                         : made.element.isInteger(1)                ? exec::Storage::Bool
                                          : mlir::isa<mlir::IndexType>(made.element) ? exec::Storage::Index
-                                                                                      : exec::Storage::F32});
+                                                                                    : exec::Storage::F32});
   }
   buffers[buffer.getResult()] = made;
 }

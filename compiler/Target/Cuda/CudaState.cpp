@@ -9,7 +9,6 @@
 namespace hector {
 
 using cpp::bare;
-using cpp::literal;
 using cpp::numberName;
 using exec::FormKind;
 using flow::Domain;
@@ -32,7 +31,7 @@ void CudaWriter::writeAcc(Value acc, AccKind kind) {
   Type row = mlir::cast<kern::AccType>(acc.getType()).getRows().front();
   Acc made;
   made.names = {
-      declare(row, baseOf(acc.getLoc(), stringifyAccKind(kind)), bare(cpp::startOf(kind, kern::elementType(row))))};
+      declare(row, baseOf(acc.getLoc(), stringifyAccKind(kind)), bare(startOf(kind, kern::elementType(row))))};
   if (cpp::needsCount(kind)) {
     made.count = unique(made.names.front() + "_count");
     body.line("int64_t " + made.count + " = 0;");
@@ -221,8 +220,8 @@ void CudaWriter::writeProduct(kern::ProductOp product) {
   std::string w = shifted(weights, inner * outer, product.getSharedWeights());
   const bool isMatrixAligned = stride * bytes % 16 == 0 && cpp::isStoredAsIs(type.getElementType());
   std::string call = std::string("cuda::") + (isAligned ? "multiply<" : "multiplyPlain<") + number + ", " +
-                     std::to_string(inner) + ", " + std::to_string(outer) + ", cuda::Layout::" +
-                     (product.getTransposed() ? "Transposed" : "Plain");
+                     std::to_string(inner) + ", " + std::to_string(outer) +
+                     ", cuda::Layout::" + (product.getTransposed() ? "Transposed" : "Plain");
   if (isAligned)
     call += isMatrixAligned ? ", true" : ", false";
   call += product.getGuarded() ? ", true>(" : ", false>(";
@@ -273,9 +272,9 @@ void CudaWriter::writeOuter(kern::OuterOp outer) {
         heads == 1 || outer.getSharedTotal() ? to : to + " + head * " + std::to_string(inner * columns);
     if (heads > 1)
       body.line("for (int head = 0; head < " + std::to_string(heads) + "; ++head)");
-    std::string line = std::string("cuda::addOuterProducts") + (isAligned ? "<" : "Plain<") +
-                       numberName(left.element) + ", " + std::to_string(inner) + ", " + std::to_string(columns) +
-                       ", true>(" + operands(from) + matrix + ", " + std::to_string(columns) + ", " + numRows + ");";
+    std::string line = std::string("cuda::addOuterProducts") + (isAligned ? "<" : "Plain<") + numberName(left.element) +
+                       ", " + std::to_string(inner) + ", " + std::to_string(columns) + ", true>(" + operands(from) +
+                       matrix + ", " + std::to_string(columns) + ", " + numRows + ");";
     heads > 1 ? body.indented(line) : body.line(line);
     body.line("cuda::syncWarp();");
   };
@@ -283,8 +282,8 @@ void CudaWriter::writeOuter(kern::OuterOp outer) {
   const bool isOne = total.getTable().getType().getDomain() == Domain::One;
   if (total.getSorted() || isOne) {
     body.openBlock();
-    declareSlot(total, total.getSorted() ? "piece + " + cpp::levelName(total.getTable().getType().getDomain())
-                                         : "piece");
+    declareSlot(total,
+                total.getSorted() ? "piece + " + cpp::levelName(total.getTable().getType().getDomain()) : "piece");
     call("", "static_cast<int>(last - first)");
     body.close();
     return;
@@ -363,7 +362,7 @@ void CudaWriter::startTotal(kern::TotalOp total, const std::string &slot) {
     body.openBlock();
   declareSlot(total, slot);
   const Acc acc = accs.at(total.getResult());
-  const std::string start = bare(cpp::startOf(total.getKind(), element));
+  const std::string start = bare(startOf(total.getKind(), element));
   if (products) {
     body.line("for (int k = cuda::lane(); k < " + std::to_string(size) + "; k += cuda::kWarp)");
     body.indented(acc.names.front() + "[k] = " + start + ";");
@@ -414,8 +413,8 @@ void CudaWriter::endTotal(kern::TotalOp total, const std::string &slot) {
     break;
   case AccKind::Max:
   case AccKind::Min:
-    body.line("lanes.joinGroups(" + name + ", [](" + type + " a, " + type + " b) { return cuda::" +
-              (total.getKind() == AccKind::Max ? "larger" : "smaller") + "(a, b); });");
+    body.line("lanes.joinGroups(" + name + ", [](" + type + " a, " + type +
+              " b) { return cuda::" + (total.getKind() == AccKind::Max ? "larger" : "smaller") + "(a, b); });");
     break;
   case AccKind::Nearest:
     body.line("lanes.joinNearest(" + name + ", " + acc.distance + ");");
@@ -458,15 +457,15 @@ void CudaWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) {
     out.line("const int64_t target = index, k = 0;");
   else
     out.line("const int64_t target = index / " + std::to_string(size) + ", k = index % " + std::to_string(size) + ";");
-  out.line(type + " value = " + bare(cpp::startOf(kind, element)) + ";");
+  out.line(type + " value = " + bare(startOf(kind, element)) + ";");
   if (cpp::needsCount(kind))
     out.line("int64_t count = 0;");
   if (kind == AccKind::Nearest)
-    out.line(numberName(comparedType(total.getResult())) + " distance = " +
-             bare(literal(HUGE_VAL, comparedType(total.getResult()))) + ";");
+    out.line(numberName(comparedType(total.getResult())) +
+             " distance = " + bare(literal(HUGE_VAL, comparedType(total.getResult()))) + ";");
   if (total.getSorted()) {
-    std::string types = formVariables.lookup(
-        exec::formName({.kind = FormKind::Types, .types = cpp::typedRows(kernel.getDomain())}));
+    std::string types =
+        formVariables.lookup(exec::formName({.kind = FormKind::Types, .types = cpp::typedRows(kernel.getDomain())}));
     out.line("const int64_t firstRow = " + types + "[target], lastRow = " + types + "[target + 1];");
     out.open("for (int64_t piece = firstRow / sizes.grain; piece * sizes.grain < lastRow && firstRow < lastRow; "
              "++piece)");

@@ -9,7 +9,6 @@
 namespace hector {
 
 using cpp::bare;
-using cpp::literal;
 using cpp::numberName;
 using exec::FormKind;
 using flow::Domain;
@@ -24,8 +23,7 @@ static constexpr int kThreads = 256;
 /// What a block may take of the shared memory of a multiprocessor, so that another one fits as well; and at most.
 static constexpr int64_t kSharedBytes = 96 * 1024, kMostSharedBytes = 227 * 1024;
 
-CudaWriter::CudaWriter(kern::KernelOp kernel, std::string symbol)
-    : KernelText(kernel, std::move(symbol), "cuda::") {}
+CudaWriter::CudaWriter(kern::KernelOp kernel, std::string symbol) : KernelText(kernel, std::move(symbol), "cuda::") {}
 
 std::string CudaWriter::count(Domain domain) const {
   return "sizes.rows[" + space + cpp::domainConstant(domain) + "]";
@@ -116,8 +114,9 @@ void CudaWriter::writeTile(kern::TileOp tile) {
     body.line("const int64_t last = " +
               (*height == 1 ? "first + 1" : "cuda::smallest(first + " + step + ", " + end + ")") + ";");
     // A matrix may be that of the single row.
-    if (llvm::any_of(block.getOps<kern::ProductOp>(),
-                     [&](kern::ProductOp product) { return product.getLevel() == tile.getDomain(); }))
+    if (tile.getDomain() != Domain::One && llvm::any_of(block.getOps<kern::ProductOp>(), [&](kern::ProductOp product) {
+          return product.getLevel() == tile.getDomain();
+        }))
       body.line("const int64_t " + cpp::levelName(tile.getDomain()) + " = first;");
   } else {
     body.line("const int64_t first = " + begin + ", last = " + end + ";");
@@ -151,7 +150,7 @@ void CudaWriter::writePieces() {
     }
     std::string targets = count(total.getTable().getType().getDomain());
     NameScope inner(*this);
-    body.open("for (int64_t target = 0; target < " + targets + " && lanes.groupInWarp() == 0; ++target)");
+    body.open("for (int64_t target = 0; target < " + targets + "; ++target)");
     startTotal(total, "piece * " + targets + " + target");
     body.close();
   }

@@ -130,8 +130,8 @@ private:
 
   Writer body;
   int lanes = 1;
-  bool isTiled = false;   // a warp takes pieces of rows; else a group takes units
-  bool isSerial = false;  // only the first group of a warp works
+  bool isTiled = false;    // a warp takes pieces of rows; else a group takes units
+  bool isSerial = false;   // only the first group of a warp works
   bool isChunked = false;  // a group takes rows from `from` to `to` of a unit
   int64_t groupBytes = 0, warpBytes = 0;
   llvm::DenseMap<mlir::Value, Row> rows;
@@ -139,8 +139,8 @@ private:
   llvm::DenseMap<mlir::Value, unsigned> depths;  // of statements that are computed where they are read
   llvm::DenseMap<mlir::Value, Acc> accs;
   llvm::DenseMap<mlir::Value, Buffer> buffers;
-  llvm::DenseMap<mlir::Value, std::string> masks;  // of dropout
-  std::vector<std::string> prologue;               // declarations before the loops
+  llvm::DenseMap<mlir::Value, std::string> masks;                     // of dropout
+  std::vector<std::string> prologue;                                  // declarations before the loops
   std::vector<std::pair<std::string, std::string>> bufferParameters;  // types and names
   std::vector<kern::TotalOp> totals;
 };
