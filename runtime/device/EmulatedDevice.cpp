@@ -85,7 +85,7 @@ public:
     CodeRequest request = source.request(baseFlags());
     // Kernels run on little data here: a quick compilation is worth more than quick code.
     for (const char *flag : {"-O1", "-DHECTOR_EMULATED", "-fno-math-errno", "-fvisibility=hidden",
-                             source.isFused ? "-ffp-contract=fast" : "-ffp-contract=off"})
+                             "-fstack-clash-protection", source.isFused ? "-ffp-contract=fast" : "-ffp-contract=off"})
       request.flags.push_back(flag);
     auto library = loadOrCompile(request, events);
     if (!library)

@@ -1,6 +1,7 @@
 /// Traversals that are balanced by rows: a class that walks parts of units, and kernels that drive it
 /// (`kernels/cuda/traversal.cuh`).
 
+#include "compiler/Target/Cpp/Enums.h"
 #include "compiler/Target/Cpp/Text.h"
 #include "compiler/Target/Cuda/CudaWriter.h"
 
@@ -288,7 +289,7 @@ void CudaWriter::writeChunks(Writer &out) {
   launch.schedule = exec::Schedule::Chunks;
   launch.lanes = lanes;
   launch.threads = kThreads;
-  launch.rows = static_cast<exec::Domain>(kernel.getDomain());
+  launch.rows = cpp::planDomain(kernel.getDomain());
   launch.sharedBytes = base + groups * groupBytes;
 
   writeSummary(out);

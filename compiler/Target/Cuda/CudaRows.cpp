@@ -1,5 +1,6 @@
 /// Rows of numbers: how lanes read, compute and write them.
 
+#include "compiler/Target/Cpp/Enums.h"
 #include "compiler/Target/Cpp/Text.h"
 #include "compiler/Target/Cuda/CudaWriter.h"
 
@@ -224,9 +225,28 @@ void CudaWriter::forOwn(int64_t size, llvm::function_ref<std::string(const Point
   loopOwn(size, {statement({.axes = {"k"}, .place = "k", .ownSize = size})}, isGuarded);
 }
 
-/// Memory of the group that all of its lanes read.
+exec::TableSpec CudaWriter::bufferSpec(const std::string &name, Domain domain, Type element, int64_t size) {
+  return {.name = name,
+          .domain = cpp::planDomain(domain),
+          .shape = {size},
+          .storage = element.isF64()                       ? exec::Storage::F64
+                     : element.isInteger(1)                ? exec::Storage::Bool
+                     : mlir::isa<mlir::IndexType>(element) ? exec::Storage::Index
+                                                           : exec::Storage::F32};
+}
+
+/// Memory of the group that all of its lanes read: shared memory, or for long rows a table that the launch has for
+/// itself, with a row for each row of the loop.
 std::string CudaWriter::takeShared(const std::string &base, Type element, int64_t size) {
+  constexpr int64_t kMostBytes = 8 * 1024;
   std::string name = uniqueInKernel(base), number = cpp::storageName(space, element);
+  if (size * cpp::numberBytes(element) > kMostBytes) {
+    std::string table = uniqueInKernel(base + "_rows");
+    bufferParameters.push_back({number, table});
+    launch.buffers.push_back(bufferSpec(table, levels.back(), element, size));
+    body.line(number + " *" + name + " = " + table + " + " + cpp::times(cpp::levelName(levels.back()), size) + ";");
+    return name;
+  }
   prologue.push_back(number + " *" + name + " = reinterpret_cast<" + number + " *>(groupMemory + " +
                      std::to_string(groupBytes) + ");");
   groupBytes += cpp::roundUp(size * cpp::numberBytes(element), 16);
@@ -258,8 +278,15 @@ std::string CudaWriter::inRegisters(Value value) {
   const int64_t size = kern::rowSize(value.getType());
   if (!row.op && !row.isPointer)
     return row.name;
-  if (size == 1)
-    return bare(numberAt(value));
+  if (size == 1) {
+    std::string number = bare(numberAt(value));
+    if (!hasWord(number, "lanes"))
+      return number;
+    // A number that other lanes help to find is found by all of them, wherever it is needed.
+    std::string name = unique("number");
+    body.line("const auto " + name + " = " + number + ";");
+    return name;
+  }
   if (row.isPointer)
     return "lanes.load<" + std::to_string(size) + ">(" + row.name + ")";
   std::string name = declare(value.getType(), baseOf(row.op->getLoc(), "row"));
@@ -324,12 +351,18 @@ void CudaWriter::writeCombine(kern::MapOp map) {
   case Combining::All: {
     std::string part = unique(base + "_part");
     body.line(type + " " + part + " = " + start + ";");
-    forOwn(
-        length,
-        [&](const Point &point) {
-          return cpp::taking(space, acc, part, expression(map, pointOf(axes, point.place, point.ownSize)));
-        },
-        /*isGuarded=*/true);
+    auto termAt = [&](const Point &point) { return expression(map, pointOf(axes, point.place, point.ownSize)); };
+    if (length == 1 || ownNumbers(length) * lanes == length) {
+      forOwn(length, [&](const Point &point) { return cpp::taking(space, acc, part, termAt(point)); });
+    } else {
+      // All lanes compute, since some may ask others, and those that have a number take it.
+      std::string term = unique("term");
+      loopOwn(
+          length,
+          {"const " + type + " " + term + " = " + bare(termAt({.axes = {"k"}, .place = "k", .ownSize = length})) + ";",
+           "if (lanes.has<" + std::to_string(length) + ">(c))", "  " + cpp::taking(space, acc, part, term)},
+          /*isGuarded=*/false);
+    }
     std::string name = unique(base);
     body.line("const " + type + " " + name + " = " + (length == 1 ? part : "lanes." + over + "(" + part + ")") + mean +
               ";");
@@ -481,12 +514,6 @@ void CudaWriter::writeStore(kern::StoreOp store) {
     return;
   }
   std::string number = inRegisters(store.getRow()), place = pathTo(store.getLevel(), store.getPath());
-  // A number that other lanes help to find is found by all of them.
-  if (hasWord(number, "lanes")) {
-    std::string name = unique(table + "_number");
-    body.line("const auto " + name + " = " + number + ";");
-    number = name;
-  }
   if (!isCut)
     body.line("if (lanes.isFirst())");
   else
@@ -507,30 +534,29 @@ void CudaWriter::writeNumber(kern::NumberOp number) {
   rows[number.getResult()] = {.name = name};
 }
 
-/// Rows of a tile are in the warp's shared memory. Those of a traversal are in a table that the launch has for itself.
+/// Rows of a tile are in the warp's shared memory, unless they are too long for it. Those, and rows of a traversal, are
+/// in a table that the launch has for itself.
 void CudaWriter::writeBuffer(kern::BufferOp buffer) {
+  constexpr int64_t kMostBytes = 32 * 1024;
   kern::BufferType type = buffer.getResult().getType();
   Buffer made;
-  made.size = kern::rowSize(type.getRow());
+  made.size = made.stride = kern::rowSize(type.getRow());
   made.element = kern::elementType(type.getRow());
   made.base = bufferBase(buffer);
-  if (auto tile = mlir::dyn_cast<kern::TileOp>(buffer->getParentOp())) {
-    made.first = "first";
+  auto tile = mlir::dyn_cast<kern::TileOp>(buffer->getParentOp());
+  if (tile && made.size > 1) {
     // Rows start at odd multiples of 64 bytes, so that lanes meet few conflicts of memory banks.
     const int64_t numbers = 64 / cpp::numberBytes(made.element), parts = (made.size + numbers - 1) / numbers;
-    made.stride = made.size == 1 ? 1 : (parts % 2 == 0 ? parts + 1 : parts) * numbers;
-    made.name = takeWarp(made.base + "_rows", made.element, *tile.getHeight() * made.stride);
+    made.stride = (parts % 2 == 0 ? parts + 1 : parts) * numbers;
+  }
+  if (tile && *tile.getHeight() * made.stride * cpp::numberBytes(made.element) <= kMostBytes) {
+    made.first = "first";
+    made.name = made.tile = takeWarp(made.base + "_rows", made.element, *tile.getHeight() * made.stride);
   } else {
-    made.stride = made.size;
     made.name = uniqueInKernel(made.base + "_rows");
+    made.tile = made.name + " + " + cpp::times("first", made.stride);
     bufferParameters.push_back({cpp::storageName(space, made.element), made.name});
-    launch.buffers.push_back({.name = made.name,
-                              .domain = static_cast<exec::Domain>(type.getDomain()),
-                              .shape = {made.size},
-                              .storage = made.element.isF64()                       ? exec::Storage::F64
-                                         : made.element.isInteger(1)                ? exec::Storage::Bool
-                                         : mlir::isa<mlir::IndexType>(made.element) ? exec::Storage::Index
-                                                                                    : exec::Storage::F32});
+    launch.buffers.push_back(bufferSpec(made.name, type.getDomain(), made.element, made.stride));
   }
   buffers[buffer.getResult()] = made;
 }

@@ -120,24 +120,32 @@ void CudaWriter::writeStep(kern::StepOp step) {
   auto at = [&](const std::string &name) {
     return acc.isInMemory ? name + (size == 1 ? "[0]" : "[k]") : size == 1 ? name : name + "[c]";
   };
+  // All lanes compute, since some may ask others, before those that have a number in memory take it.
+  std::vector<std::string> taken;
+  if (acc.isInMemory)
+    for (Value row : step.getRows()) {
+      taken.push_back(unique("taken"));
+      body.line("const auto " + taken.back() + " = " + inRegisters(row) + ";");
+    }
+  auto operand = [&](unsigned i, const Point &point) {
+    if (!acc.isInMemory)
+      return numberAt(step.getRows()[i], point);
+    return kern::rowSize(step.getRows()[i].getType()) == 1 ? taken[i] : taken[i] + "[c]";
+  };
   if (acc.isInMemory && size == 1)
     body.open("if (lanes.isFirst())");
   if (kind == AccKind::Nearest) {
-    std::string number = numberAt(step.getRows()[2]);
+    std::string number = operand(2, {});
     forOwn(
         size,
         [&](const Point &point) {
           return "cuda::takeNearer(" + at(acc.names.front()) + ", " + at(acc.distance) + ", " + number +
-                 ", cuda::distance(" + bare(numberAt(step.getRows()[0], point)) + ", " +
-                 bare(numberAt(step.getRows()[1], point)) + "));";
+                 ", cuda::distance(" + bare(operand(0, point)) + ", " + bare(operand(1, point)) + "));";
         },
         acc.isInMemory);
   } else {
     forOwn(
-        size,
-        [&](const Point &point) {
-          return cpp::taking(space, kind, at(acc.names.front()), numberAt(step.getRows().front(), point));
-        },
+        size, [&](const Point &point) { return cpp::taking(space, kind, at(acc.names.front()), operand(0, point)); },
         acc.isInMemory);
   }
   if (acc.isInMemory && size == 1)
@@ -216,7 +224,7 @@ void CudaWriter::writeProduct(kern::ProductOp product) {
   auto shifted = [&](const std::string &name, int64_t step, bool isShared) {
     return heads == 1 || isShared ? name : name + " + head * " + std::to_string(step);
   };
-  std::string a = shifted(left.name, inner, product.getSharedRows()), c = shifted(result.name, outer, false);
+  std::string a = shifted(left.tile, inner, product.getSharedRows()), c = shifted(result.tile, outer, false);
   std::string w = shifted(weights, inner * outer, product.getSharedWeights());
   const bool isMatrixAligned = stride * bytes % 16 == 0 && cpp::isStoredAsIs(type.getElementType());
   std::string call = std::string("cuda::") + (isAligned ? "multiply<" : "multiplyPlain<") + number + ", " +
@@ -255,7 +263,7 @@ void CudaWriter::writeOuter(kern::OuterOp outer) {
   const bool isAligned = heads == 1 || (inner * bytes % 16 == 0 && columns * bytes % 16 == 0);
   auto operands = [&](const std::string &from) {
     auto at = [&](const Buffer &buffer, int64_t step, bool isShared) {
-      std::string text = buffer.name + (from.empty() ? "" : " + " + cpp::times(from, buffer.stride));
+      std::string text = buffer.tile + (from.empty() ? "" : " + " + cpp::times(from, buffer.stride));
       return (heads == 1 || isShared ? text : text + " + head * " + std::to_string(step)) + ", " +
              std::to_string(buffer.stride) + ", ";
     };

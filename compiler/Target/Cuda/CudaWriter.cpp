@@ -1,5 +1,6 @@
 #include "compiler/Target/Cuda/CudaWriter.h"
 
+#include "compiler/Target/Cpp/Enums.h"
 #include "compiler/Target/Cpp/Text.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -219,7 +220,7 @@ void CudaWriter::noteTotals() {
       bytes += kern::rowSize(row) * cpp::numberBytes(comparedType(total.getResult()));
     totals.push_back(total);
     facts.totals.push_back({.slots = total.getSorted() ? exec::TotalSpec::Slots::Sorted : exec::TotalSpec::Slots::Full,
-                            .target = static_cast<exec::Domain>(total.getTable().getType().getDomain()),
+                            .target = cpp::planDomain(total.getTable().getType().getDomain()),
                             .rowBytes = cpp::roundUp(bytes, 64)});
     isSerial |= isInMemory(total);
   }

@@ -36,7 +36,8 @@ private:
   };
   struct Buffer {
     std::string base, name;  // of a row, and of all
-    std::string first;       // the row of the domain that comes first
+    std::string tile;        // where the rows of the current tile start
+    std::string first;       // the row of the domain that comes first; empty if it is row 0
     int64_t size = 1, stride = 1;
     mlir::Type element;
   };
@@ -121,6 +122,7 @@ private:
   void define(mlir::Value value, const std::string &name);
   /// A row in registers, computed from what it is.
   std::string inRegisters(mlir::Value row);
+  static exec::TableSpec bufferSpec(const std::string &name, flow::Domain domain, mlir::Type element, int64_t size);
   std::string takeShared(const std::string &base, mlir::Type element, int64_t size);
   std::string takeWarp(const std::string &base, mlir::Type element, int64_t size);
   std::string currentRow(kern::BufferType type, const Buffer &buffer) const;
