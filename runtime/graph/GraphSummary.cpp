@@ -64,7 +64,7 @@ int64_t binFirst(size_t bin) {
 }
 
 int64_t binLast(size_t bin) {
-  return bin == 0 ? 0 : (int64_t{1} << (bin - 1)) * 2 - 1;
+  return bin == 0 ? 0 : binFirst(bin) + (binFirst(bin) - 1);
 }
 
 /// Whether relations without edges are few enough to be treated like the others.
