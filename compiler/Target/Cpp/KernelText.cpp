@@ -1,5 +1,6 @@
 #include "compiler/Target/Cpp/KernelText.h"
 
+#include "compiler/Target/Cpp/Enums.h"
 #include "compiler/Target/Cpp/KernelSummary.h"
 #include "compiler/Target/Cpp/Text.h"
 
@@ -244,6 +245,21 @@ void KernelText::nameTables() {
     bool isRead = argument.getArgNumber() < kernel.getInputs();
     tables[argument] = uniqueInKernel(baseOf(argument.getLoc(), isRead ? "in" : "out"));
     facts.tables.push_back(tables[argument]);
+  }
+}
+
+void KernelText::noteTotals() {
+  for (auto total : kernel.getBody().getOps<kern::TotalOp>()) {
+    Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
+    int64_t bytes = kern::rowSize(row) * cpp::numberBytes(element);
+    if (cpp::needsCount(total.getKind()))
+      bytes = cpp::countPlace(kern::rowSize(row), element) * cpp::numberBytes(element) + 8;
+    if (total.getKind() == kern::AccKind::Nearest)
+      bytes += kern::rowSize(row) * cpp::numberBytes(comparedType(total.getResult()));
+    totals.push_back(total);
+    facts.totals.push_back({.slots = total.getSorted() ? exec::TotalSpec::Slots::Sorted : exec::TotalSpec::Slots::Full,
+                            .target = cpp::planDomain(total.getTable().getType().getDomain()),
+                            .rowBytes = cpp::roundUp(bytes, 64)});
   }
 }
 

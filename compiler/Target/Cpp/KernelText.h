@@ -38,6 +38,7 @@ protected:
       : kernel(kernel), symbol(std::move(symbol)), space(std::move(space)) {}
 
   void nameTables();
+  void noteTotals();
   void noteUnits();
   void writeSummary(Writer &out);
 
@@ -86,6 +87,7 @@ protected:
   std::vector<std::string> formNames;
   llvm::StringMap<std::string> formVariables;
   llvm::DenseMap<mlir::Value, std::string> tables;
+  std::vector<kern::TotalOp> totals;
 };
 
 }  // namespace hector

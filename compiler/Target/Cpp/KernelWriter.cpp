@@ -135,21 +135,6 @@ void KernelWriter::writeOp(Operation &op) {
 
 //===- The kernel ------------------------------------------------------------------------------------------------===//
 
-void KernelWriter::noteTotals() {
-  for (auto total : kernel.getBody().getOps<kern::TotalOp>()) {
-    Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
-    int64_t bytes = kern::rowSize(row) * cpp::numberBytes(element);
-    if (cpp::needsCount(total.getKind()))
-      bytes = cpp::countPlace(kern::rowSize(row), element) * cpp::numberBytes(element) + 8;
-    if (total.getKind() == kern::AccKind::Nearest)
-      bytes += kern::rowSize(row) * cpp::numberBytes(comparedType(total.getResult()));
-    totals.push_back(total);
-    facts.totals.push_back({.slots = total.getSorted() ? exec::TotalSpec::Slots::Sorted : exec::TotalSpec::Slots::Full,
-                            .target = static_cast<exec::Domain>(total.getTable().getType().getDomain()),
-                            .rowBytes = cpp::roundUp(bytes, 64)});
-  }
-}
-
 void KernelWriter::write(Writer &out) {
   nameTables();
   noteTotals();

@@ -38,7 +38,6 @@ private:
   };
 
   //===- Statements ----------------------------------------------------------------------------------------------===//
-  void noteTotals();
   /// The statements of a loop or tile.
   void writeBody(mlir::Block &block);
   void writeBlock(mlir::Block &block);
@@ -104,7 +103,6 @@ private:
   llvm::DenseMap<mlir::Value, Buffer> buffers;
   llvm::DenseMap<mlir::Value, std::string> masks;  // of dropout
   std::vector<std::string> prologue;               // declarations before the loops
-  std::vector<kern::TotalOp> totals;
   bool usesScratch = false;
 };
 

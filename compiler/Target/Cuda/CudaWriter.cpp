@@ -210,22 +210,6 @@ void CudaWriter::writeOp(Operation &op) {
 
 //===- The kernel ------------------------------------------------------------------------------------------------===//
 
-void CudaWriter::noteTotals() {
-  for (auto total : kernel.getBody().getOps<kern::TotalOp>()) {
-    Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
-    int64_t bytes = kern::rowSize(row) * cpp::numberBytes(element);
-    if (cpp::needsCount(total.getKind()))
-      bytes = cpp::countPlace(kern::rowSize(row), element) * cpp::numberBytes(element) + 8;
-    if (total.getKind() == AccKind::Nearest)
-      bytes += kern::rowSize(row) * cpp::numberBytes(comparedType(total.getResult()));
-    totals.push_back(total);
-    facts.totals.push_back({.slots = total.getSorted() ? exec::TotalSpec::Slots::Sorted : exec::TotalSpec::Slots::Full,
-                            .target = cpp::planDomain(total.getTable().getType().getDomain()),
-                            .rowBytes = cpp::roundUp(bytes, 64)});
-    isSerial |= isInMemory(total);
-  }
-}
-
 /// Parameters of all kernels of a launch.
 std::vector<std::pair<std::string, std::string>> CudaWriter::parameters() {
   std::vector<std::pair<std::string, std::string>> list;
@@ -258,6 +242,7 @@ void CudaWriter::write(Writer &out) {
   nameTables();
   chooseLanes();
   noteTotals();
+  isSerial = llvm::any_of(totals, [&](kern::TotalOp total) { return isInMemory(total); });
   noteUnits();
   mlir::Block &block = kernel.getBody().front();
   if (canChunk())

@@ -53,7 +53,6 @@ private:
 
   //===- The kernel ----------------------------------------------------------------------------------------------===//
   void chooseLanes();
-  void noteTotals();
   std::vector<std::pair<std::string, std::string>> parameters();
   void writeHead(Writer &out, const std::string &name, int threads);
   void openChunkedLoop(kern::ForOp loop, kern::ForOp outer);
@@ -144,7 +143,6 @@ private:
   llvm::DenseMap<mlir::Value, std::string> masks;                     // of dropout
   std::vector<std::string> prologue;                                  // declarations before the loops
   std::vector<std::pair<std::string, std::string>> bufferParameters;  // types and names
-  std::vector<kern::TotalOp> totals;
 };
 
 }  // namespace hector
