@@ -465,6 +465,11 @@ void CudaWriter::writeMatch(kern::MatchOp match) {
 
 //===- Memory ----------------------------------------------------------------------------------------------------===//
 
+bool CudaWriter::isKept(kern::LoadOp load) {
+  const int64_t size = kern::rowSize(load.getResult().getType());
+  return size == 1 || (ownNumbers(size) <= kMostOwn && (size <= lanes || !isRandom(load.getResult())));
+}
+
 void CudaWriter::writeLoad(kern::LoadOp load) {
   if (load.getResult().use_empty())
     return;
@@ -483,8 +488,7 @@ void CudaWriter::writeLoad(kern::LoadOp load) {
     return;
   }
   std::string from = rowAt(table, load.getLevel(), load.getPath(), size);
-  const bool isKept = ownNumbers(size) <= kMostOwn && (size <= lanes || !isRandom(load.getResult()));
-  if (isKept) {
+  if (isKept(load)) {
     body.line("const auto " + name + " = lanes.load<" + std::to_string(size) + ">(" + from + ");");
     rows[load.getResult()] = {.name = name};
     return;
@@ -497,27 +501,23 @@ void CudaWriter::writeStore(kern::StoreOp store) {
   Type stored = store.getTable().getType().getElementType();
   const int64_t size = kern::rowSize(store.getRow().getType());
   const std::string &table = tables.at(store.getTable());
-  // A pair of which a chunk has a part is written where it begins.
+  // In a walk over rows, a pair is written with its first one.
   auto loop = mlir::cast<kern::ForOp>(store->getParentOp());
-  auto outer = mlir::dyn_cast<kern::ForOp>(loop->getParentOp());
-  const bool isCut = isChunked && outer && loop.getDomain() != kernel.getDomain();
-  const std::string begins =
-      isCut ? offsetsName(loop.getDomain(), kernel.getDomain()) + "[" + cpp::levelName(loop.getDomain()) + "] >= from"
-            : "";
+  std::string condition = isTaking ? "isThere" : "";
+  if (isTaking && loop.getDomain() != kernel.getDomain())
+    condition += " && " + offsetsName(loop.getDomain(), kernel.getDomain()) + "[" + cpp::levelName(loop.getDomain()) +
+                 "] == " + cpp::levelName(kernel.getDomain());
   if (size > 1) {
     std::string row = inRegisters(store.getRow());
     std::string line = "lanes.store<" + std::to_string(size) + ">(" +
                        rowAt(table, store.getLevel(), store.getPath(), size) + ", " + row + ");";
-    if (isCut)
-      body.line("if (" + begins + ")");
-    isCut ? body.indented(line) : body.line(line);
+    if (!condition.empty())
+      body.line("if (" + condition + ")");
+    condition.empty() ? body.line(line) : body.indented(line);
     return;
   }
   std::string number = inRegisters(store.getRow()), place = pathTo(store.getLevel(), store.getPath());
-  if (!isCut)
-    body.line("if (lanes.isFirst())");
-  else
-    body.line("if (lanes.isFirst() && " + begins + ")");
+  body.line("if (lanes.isFirst()" + (condition.empty() ? "" : " && " + condition) + ")");
   body.indented(cpp::isStoredAsIs(stored) || stored.isInteger(1)
                     ? table + "[" + place + "] = " + number + ";"
                     : "cuda::store(" + table + " + " + place + ", " + number + ");");

@@ -36,8 +36,9 @@ std::string CudaWriter::dropped(kern::MapOp map, const std::string &row, const s
 
 //===- Lanes -----------------------------------------------------------------------------------------------------===//
 
-/// As many lanes as the widest row has numbers, four to a lane.
-void CudaWriter::chooseLanes() {
+/// As many lanes as the widest row has numbers, so many to a lane.
+void CudaWriter::chooseLanes(int numbers) {
+  random.clear();
   int64_t widest = 1;
   kernel.walk([&](Operation *op) {
     for (Type type : op->getResultTypes())
@@ -45,7 +46,7 @@ void CudaWriter::chooseLanes() {
         widest = std::max(widest, kern::rowSize(type));
   });
   lanes = 1;
-  while (lanes < 32 && lanes * 4 < widest)
+  while (lanes < 32 && lanes * numbers < widest)
     lanes *= 2;
 }
 
@@ -61,9 +62,7 @@ void CudaWriter::writeFor(kern::ForOp loop) {
   NameScope scope(*this);
   Operation *around = loop->getParentOp();
   auto outer = mlir::dyn_cast<kern::ForOp>(around);
-  if (outer && isChunked) {
-    openChunkedLoop(loop, outer);
-  } else if (outer) {
+  if (outer) {
     std::string offsets = offsetsName(outer.getDomain(), loop.getDomain()), at = cpp::levelName(outer.getDomain());
     body.open("for (int64_t " + row + " = " + offsets + "[" + at + "]; " + row + " < " + offsets + "[" + at +
               " + 1]; ++" + row + ")");
@@ -240,13 +239,20 @@ void CudaWriter::writeHead(Writer &out, const std::string &name, int threads) {
 
 void CudaWriter::write(Writer &out) {
   nameTables();
-  chooseLanes();
   noteTotals();
-  isSerial = llvm::any_of(totals, [&](kern::TotalOp total) { return isInMemory(total); });
   noteUnits();
   mlir::Block &block = kernel.getBody().front();
+  // What lanes do for a row as a whole takes most of the time of a walk over edges: few lanes, then, with much of a
+  // row. Parts of a row, such as heads, are combined by neighbouring lanes.
+  chooseLanes(8);
+  bool hasParts = false;
+  kernel.walk([&](kern::MapOp map) { hasParts |= map.getCombine() && combiningOf(map) == Combining::Parts; });
+  if (!hasParts && canChunk())
+    return writeChunks(out);
+  chooseLanes(4);
   if (canChunk())
     return writeChunks(out);
+  isSerial = llvm::any_of(totals, [&](kern::TotalOp total) { return isInMemory(total); });
   isTiled = !totals.empty() || llvm::any_of(block, llvm::IsaPred<kern::TileOp>);
   for (size_t i = 0; i < totals.size(); ++i)
     taken.insert("totals" + std::to_string(i));
