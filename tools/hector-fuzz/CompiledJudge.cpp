@@ -187,11 +187,15 @@ std::vector<CompiledFailure> CompiledJudge::run(Batch &batch) {
   }
   for (size_t i = 0; i < batch.programs.size(); ++i) {
     const Waiting &program = batch.programs[i];
-    if (!isCompiled[i])
+    if (!isCompiled[i] || last)
       continue;
     onProgram(program.number);
-    if (auto failure = judge(program, *batch.kernels))
-      failures.push_back({program.test, program.number, program.seed, *failure});
+    auto failure = judge(program, *batch.kernels);
+    if (!failure)
+      continue;
+    failures.push_back({program.test, program.number, program.seed, *failure});
+    if (!target.isUsable())
+      last = program.number;
   }
   batch.kernels = target.makeBatch(&batch != &batches.front());
   batch.programs.clear();

@@ -34,6 +34,8 @@ public:
   /// Compiles the batches of at least `size` programs, runs each program with memory poisoned and compares: f64 to
   /// 1e-9, f32 as Rounding.h says. All runs that the target makes of a program have the same bits.
   std::vector<CompiledFailure> run(size_t size = 1);
+  /// The program after which the target could not be used any more. Those that were added after it have not run.
+  std::optional<uint64_t> lastProgram() const { return last; }
   const Tally &tally() const { return counts; }
 
 private:
@@ -45,6 +47,7 @@ private:
   std::function<void(uint64_t)> onProgram;
   std::shared_ptr<mlir::MLIRContext> context;
   std::vector<Batch> batches;  // with quick flags, and with the usual ones
+  std::optional<uint64_t> last;
   Tally counts;
 };
 

@@ -123,6 +123,7 @@ public:
   }
   bool hasQuickFlags() const override { return false; }
   std::unique_ptr<CompiledBatch> makeBatch(bool) const override { return std::make_unique<CudaBatch>(devices); }
+  bool isUsable() const override { return devices.first->synchronize().isOk(); }
 
 private:
   Devices devices;

@@ -44,6 +44,8 @@ public:
   /// Whether some programs are compiled with the flags that users get, and others with quicker ones.
   virtual bool hasQuickFlags() const = 0;
   virtual std::unique_ptr<CompiledBatch> makeBatch(bool hasUsualFlags) const = 0;
+  /// Whether further programs can run in this process. A GPU is lost to it after a fault in a kernel.
+  virtual bool isUsable() const { return true; }
 };
 
 /// Compiled by the system's compiler, with -O1 where the flags are not the usual ones. Runs differ in the number of

@@ -270,12 +270,14 @@ static int fuzzCompiled(const CompiledTarget &target) {
                 failed.failure.message.c_str(), failed.test.text.c_str(), target.options().c_str(), folder.c_str());
     std::fflush(stdout);
   };
-  uint64_t done = 0;
-  for (; done < numPrograms && !clock.isUp(failures); ++done) {
+  uint64_t done = 0, large = 0;
+  for (; done < numPrograms && !clock.isUp(failures) && !judge.lastProgram(); ++done) {
     uint64_t number = firstProgram + done, seed = seedOf(number);
     atProgram = number;
     Choices choices(seed);
-    TestProgram program = generate(choices);
+    const bool isLarge = mix(seed ^ 12) % 4 == 0;
+    large += isLarge;
+    TestProgram program = generate(choices, isLarge ? ProgramSize::Large : ProgramSize::Small);
     if (showPrograms)
       std::printf("program %llu\n%s\n", static_cast<unsigned long long>(number), program.text.c_str());
     std::fflush(stdout);
@@ -287,15 +289,19 @@ static int fuzzCompiled(const CompiledTarget &target) {
   }
   for (const CompiledFailure &failed : judge.run())
     tell(failed);
+  if (auto last = judge.lastProgram())
+    std::printf("%s cannot be used any more by this process; go on with --start=%llu\n", target.name().c_str(),
+                static_cast<unsigned long long>(*last + 1));
   const Tally &tally = judge.tally();
   const std::string flags =
       target.hasQuickFlags() ? ", " + std::to_string(tally.usualFlags) + " with the usual flags" : "";
-  std::printf("%s%lld programs on %s (%lld with ids of 64 bits%s), %lld runs, %lld at kinks, %lld at kinks in f32, "
-              "%.0f s: %d failures\n",
-              clock.lineStart(), static_cast<long long>(tally.programs), target.name().c_str(),
-              static_cast<long long>(tally.wideIds), flags.c_str(), static_cast<long long>(tally.runs),
-              static_cast<long long>(tally.kinks), static_cast<long long>(tally.narrowKinks), clock.elapsed(),
-              failures);
+  std::printf(
+      "%s%lld programs on %s (%llu large, %lld with ids of 64 bits%s), %lld runs, %lld at kinks, %lld at kinks in f32, "
+      "%.0f s: %d failures\n",
+      clock.lineStart(), static_cast<long long>(tally.programs), target.name().c_str(),
+      static_cast<unsigned long long>(large), static_cast<long long>(tally.wideIds), flags.c_str(),
+      static_cast<long long>(tally.runs), static_cast<long long>(tally.kinks),
+      static_cast<long long>(tally.narrowKinks), clock.elapsed(), failures);
   return finishPrograms(done, tally, failures);
 }
 
