@@ -136,9 +136,14 @@ CudaWriter::Point CudaWriter::pointOf(ArrayRef<int64_t> sizes, const std::string
     stride /= size;
     std::string axis = "0";
     if (size > 1) {
-      axis = stride == 1 ? place : "(" + place + " / " + std::to_string(stride) + ")";
+      // A sum has its own parentheses in `place`, and keeps them.
+      axis = place;
+      if (stride != 1)
+        axis += " / " + std::to_string(stride);
       if (size * stride != all)
-        axis = "(" + bare(axis) + " % " + std::to_string(size) + ")";
+        axis += " % " + std::to_string(size);
+      if (axis != place)
+        axis = "(" + axis + ")";
     }
     point.axes.push_back(axis);
   }

@@ -230,8 +230,12 @@ std::vector<std::pair<std::string, std::string>> CudaWriter::parameters() {
 /// The first lines of a kernel. All kernels of a launch have the same parameters.
 void CudaWriter::writeHead(Writer &out, const std::string &name, int threads) {
   std::string line = "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) + ") " + name + "(";
-  for (const auto &[type, name] : parameters())
-    line += type + "__restrict__ " + name + ", ";
+  for (const auto &[type, name] : parameters()) {
+    // Lanes read from buffers what others put there before a barrier: a compiler that is told that nobody else writes
+    // may read too early.
+    const bool isBuffer = llvm::any_of(bufferParameters, [&](const auto &buffer) { return buffer.second == name; });
+    line += type + (isBuffer ? "" : "__restrict__ ") + name + ", ";
+  }
   if (isChunked)
     line += "void *__restrict__ carry, ";
   out.open(line + "const cuda::Sizes sizes)");
