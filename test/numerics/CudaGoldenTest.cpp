@@ -1,8 +1,8 @@
-/// Golden cases with their gradients as CUDA kernels, on the emulator.
+/// Golden cases with their gradients as CUDA kernels, on the emulator or on a GPU (`testDevice`).
 
 #include "driver/Cuda.h"
-#include "runtime/device/EmulatedDevice.h"
 #include "test/numerics/Harness.h"
+#include "test/numerics/TestDevice.h"
 
 #include <gtest/gtest.h>
 
@@ -33,13 +33,12 @@ protected:
     EXPECT_TRUE(planned) << planned.status().message();
     DeviceOptions options;
     options.exec.poison = true;
-    auto results = runOnDevice(*planned, golden->bound.graph, golden->bound.tensors, *device, options);
+    auto results = runOnDevice(*planned, golden->bound.graph, golden->bound.tensors, testDevice(), options);
     EXPECT_TRUE(results) << results.status().message();
     return golden->compared(*results);
   }
 
   std::optional<Golden> golden;
-  std::unique_ptr<Device> device = createEmulatedDevice();
 };
 
 TEST_P(CudaGoldenTest, GivesTheStoredNumbersInF64) {

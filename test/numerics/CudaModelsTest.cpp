@@ -2,9 +2,9 @@
 /// of heads differ from file to file; with HECTOR_ALL_SIZES=1 in the environment each file gets six of them.
 
 #include "driver/Cuda.h"
-#include "runtime/device/EmulatedDevice.h"
 #include "test/numerics/CpuBatch.h"
 #include "test/numerics/Harness.h"
+#include "test/numerics/TestDevice.h"
 #include "test/numerics/Layers.h"
 
 #include <gtest/gtest.h>
@@ -91,10 +91,9 @@ TEST_P(CudaModelTest, GivesWhatTheInterpreterGives) {
     const Graph built = graph().build();
     auto planned = planForDevice(*program, built);
     ASSERT_TRUE(planned) << planned.status().message();
-    auto device = createEmulatedDevice();
     DeviceOptions options;
     options.exec.poison = true;
-    auto results = runOnDevice(*planned, built, toTensors(*planned->plan, arguments), *device, options);
+    auto results = runOnDevice(*planned, built, toTensors(*planned->plan, arguments), testDevice(), options);
     ASSERT_TRUE(results) << results.status().message();
     expectClose(toTables(*planned->plan, *results), *expected, 1e-9, 1e-12);
   }

@@ -1,9 +1,9 @@
 /// The smallest models that CUDA kernels once computed wrongly, on the emulator, against the interpreter.
 
 #include "driver/Cuda.h"
-#include "runtime/device/EmulatedDevice.h"
 #include "test/numerics/CpuBatch.h"
 #include "test/numerics/Harness.h"
+#include "test/numerics/TestDevice.h"
 
 #include <gtest/gtest.h>
 
@@ -29,10 +29,9 @@ void expectInterpretersResults(const std::string &text) {
   const Graph built = graph.build();
   auto planned = planForDevice(*program, built);
   ASSERT_TRUE(planned) << planned.status().message();
-  auto device = createEmulatedDevice();
   DeviceOptions options;
   options.exec.poison = true;
-  auto results = runOnDevice(*planned, built, toTensors(*planned->plan, inputs), *device, options);
+  auto results = runOnDevice(*planned, built, toTensors(*planned->plan, inputs), testDevice(), options);
   ASSERT_TRUE(results) << results.status().message();
   expectClose(toTables(*planned->plan, *results), *expected, 1e-12);
 }
