@@ -96,7 +96,7 @@ HECTOR_CUDA_KERNEL(useNumbers)
 
 template <class T, int kInner, int kOuter> __device__ void useProducts(const T *w, T *sums, int rows) {
   constexpr int kStride = cuda::paddedColumns<T>(kInner), kResultStride = cuda::paddedColumns<T>(kOuter), kWarps = 8;
-  constexpr bool canKeep = cuda::divideProduct(kInner, kOuter, kWarps, true).registers <= 64;
+  constexpr bool canKeep = cuda::divideProduct(kInner, kOuter, kWarps, true).numbers <= 32;
   T *tile = cuda::sharedMemory<T>(), *result = tile + 64 * kStride;
   cuda::Weights<T, kInner, kOuter, kWarps>(w).multiply(tile, kStride, result, kResultStride, rows);
   cuda::Weights<T, kInner, kOuter, kWarps, cuda::Layout::Transposed, kInner % 4 == 0, true, canKeep>(w).multiply(

@@ -152,7 +152,7 @@ Matrix<T> outerProductsInRegisters(const Matrix<T> &a, const Matrix<T> &g, const
 
 template <class T, int kInner, int kOuter> void checkSizes() {
   SCOPED_TRACE(testing::Message() << kInner << " x " << kOuter);
-  constexpr bool canKeep = cuda::divideProduct(kInner, kOuter, 8, true).registers <= 64;
+  constexpr bool canKeep = cuda::divideProduct(kInner, kOuter, 8, true).numbers <= 32;
   const int rows = 1 + (kInner * 7 + kOuter * 13) % (kInner + kOuter > 500 ? 16 : 64);  // that fit in shared memory
   const Matrix<T> a = tile<T>(rows, kInner, 1), w = integers<T>(kInner, kOuter, kOuter, 2), t = w.transposed();
   const Matrix<T> sums = expected(a, w, cuda::paddedColumns<T>(kOuter));

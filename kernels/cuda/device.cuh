@@ -144,6 +144,23 @@ template <int kGroups> __device__ __forceinline__ void waitCopies() {
 #endif
 }
 
+// --- registers ------------------------------------------------------------------------------------------------------
+
+/// A number of which the compiler does not know that it is the same as before. What is computed from it in a loop is
+/// computed there, instead of once before it, and takes no registers elsewhere.
+__device__ __forceinline__ float hidden(float x) {
+#ifndef HECTOR_EMULATED
+  asm volatile("" : "+f"(x));
+#endif
+  return x;
+}
+__device__ __forceinline__ double hidden(double x) {
+#ifndef HECTOR_EMULATED
+  asm volatile("" : "+d"(x));
+#endif
+  return x;
+}
+
 // --- threads together -----------------------------------------------------------------------------------------------
 
 /// Waits for all threads of the block. What they wrote before is seen after it.

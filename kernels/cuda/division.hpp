@@ -14,7 +14,7 @@ HECTOR_ANYWHERE constexpr int partsOf(int n, int size) {
 /// which computes 16·rowTiles rows at a time.
 struct ProductDivision {
   int tiles, columnWarps, rowWarps, passes, rowTiles, steps;
-  int registers;  // of a lane that keeps its part of the matrix
+  int numbers;  // of a lane that keeps its part of the matrix
 };
 HECTOR_ANYWHERE constexpr ProductDivision divideProduct(int inner, int outer, int warps, bool isKept) {
   ProductDivision way = {};
@@ -24,9 +24,9 @@ HECTOR_ANYWHERE constexpr ProductDivision divideProduct(int inner, int outer, in
     way.columnWarps *= 2;
   way.rowWarps = warps / way.columnWarps;
   way.passes = partsOf(outer, 8 * way.tiles * way.columnWarps);
-  way.rowTiles = isKept || way.rowWarps > 2 ? 1 : 2;
+  way.rowTiles = way.rowWarps > 2 ? 1 : 2;
   way.steps = partsOf(inner, 16);
-  way.registers = way.passes * way.steps * way.tiles * 8;
+  way.numbers = way.passes * way.steps * way.tiles * 4;
   return way;
 }
 

@@ -1,7 +1,7 @@
 /// Products of a tile of rows with a matrix, and sums of outer products of two tiles, by the kWarps warps of a block on
 /// the matrix instructions. T is float or double.
 ///
-/// Warps divide the columns of a product among themselves, and then its rows, 16 at a time. Each lane keeps what it needs
+/// Warps divide the columns of a product among themselves, and then its rows, 32 at a time. Each lane keeps what it needs
 /// of the matrix in registers, for all tiles that are multiplied by it, if it is small enough. Sums of outer products are
 /// divided into blocks of 16 rows and up to 32 columns.
 ///
@@ -206,7 +206,7 @@ public:
       for (int pass = 0; pass < kPasses; ++pass) {
         HECTOR_UNROLL
         for (int step = 0; step < kSteps; ++step)
-          take(kept[pass][step], 16 * step, leftOf(pass));
+          read(kept[pass][step], 16 * step, leftOf(pass));
       }
     }
   }
@@ -240,10 +240,9 @@ private:
   }
 
   /// The terms of this lane, from `start` on, in its columns from `left` on.
-  __device__ __forceinline__ void take(Terms<T> (&columns)[kTiles], int start, int left) const {
+  __device__ __forceinline__ void read(T (&numbers)[kTiles][4], int start, int left) const {
     constexpr bool isWhole = hasAllTerms && hasAllColumns;
     const int k = start + 4 * (lane() % 4), terms = kInner - k, column = left + kTiles * (lane() / 4);
-    T numbers[kTiles][4];
     if constexpr (layout == Layout::Plain) {
       HECTOR_UNROLL
       for (int i = 0; i < 4; ++i) {
@@ -259,9 +258,6 @@ private:
         loadPart<isWhole, isAligned>(numbers[tile], matrix + (column + tile) * kStride + k,
                                      column + tile < kOuter ? terms : 0);
     }
-    HECTOR_UNROLL
-    for (int tile = 0; tile < kTiles; ++tile)
-      columns[tile] = Terms<T>(numbers[tile]);
   }
 
   /// 16·kRowTiles rows from `top` on, in the columns of a pass. What is behind the last row is computed from that row,
@@ -290,13 +286,19 @@ private:
         loadPart<hasAllTerms, true>(numbers, from[m][1] + 16 * step, terms);
         lower[m] = Terms<T>(numbers);
       }
+      Terms<T> columns[kTiles];
+      T numbers[kTiles][4];
       if constexpr (isKept) {
-        multiplyAdd(parts, upper, lower, kept[pass][step]);
+        HECTOR_UNROLL
+        for (int i = 0; i < 4 * kTiles; ++i)
+          numbers[i / 4][i % 4] = hidden(kept[pass][step][i / 4][i % 4]);
       } else {
-        Terms<T> columns[kTiles];
-        take(columns, 16 * step, left);
-        multiplyAdd(parts, upper, lower, columns);
+        read(numbers, 16 * step, left);
       }
+      HECTOR_UNROLL
+      for (int tile = 0; tile < kTiles; ++tile)
+        columns[tile] = Terms<T>(numbers[tile]);
+      multiplyAdd(parts, upper, lower, columns);
     };
     auto addSteps = [&](int step) {
       T parts[kRowTiles][kTiles][4] = {};
@@ -316,7 +318,7 @@ private:
       for (int step = 0; step < kSteps; step += 2)
         addSteps(step);
     }
-    bool isOdd = false;
+    T nothing = 0;  // or NaN, if a sum is not finite
     HECTOR_UNROLL
     for (int m = 0; m < kRowTiles; ++m) {
       HECTOR_UNROLL
@@ -326,12 +328,12 @@ private:
         HECTOR_UNROLL
         for (int i = 0; i < 2 * kTiles; ++i) {
           numbers[i] = sums[m][i % kTiles][2 * half + i / kTiles];
-          isOdd |= !isFinite(numbers[i]);
+          nothing += numbers[i] * T(0);
         }
         storePart<hasAllColumns>(c + row[m][half] * ldc + first, numbers, row[m][half] < rows ? kOuter - first : 0);
       }
     }
-    if (any(isOdd)) {
+    if (any(nothing != T(0))) {
       HECTOR_KEEP_LOOP
       for (int half = 0; half < 2 * kRowTiles; ++half)
         replaceOdd(top + 8 * half + rowOf(lane() / 4), left + 2 * kTiles * t, a, lda, matrix, c, ldc, rows);
@@ -359,7 +361,7 @@ private:
   }
 
   const Stored *matrix;
-  Terms<T> kept[isKept ? kPasses : 1][isKept ? kSteps : 1][kTiles];
+  T kept[isKept ? kPasses : 1][isKept ? kSteps : 1][kTiles][4];
 };
 
 // --- sums of outer products -----------------------------------------------------------------------------------------
@@ -410,14 +412,14 @@ template <class T, int kInner, int kOuter, int kWarps, bool isGuarded> struct Ou
         else if (first < rows)
           addRows<false>(parts, first, a, lda, g, ldg, rows);
       }
-      bool isOdd = false;
+      T nothing = 0;  // or NaN, if a sum is not finite
       HECTOR_UNROLL
       for (int tile = 0; tile < kTiles; ++tile) {
         HECTOR_UNROLL
         for (int i = 0; i < 4; ++i)
-          isOdd |= !isFinite(parts[0][tile][i]);
+          nothing += parts[0][tile][i] * T(0);
       }
-      if (any(isOdd)) {
+      if (any(nothing != T(0))) {
         const int count = rows - start < 32 ? rows - start : 32;
         HECTOR_UNROLL
         for (int tile = 0; tile < kTiles; ++tile) {

@@ -27,7 +27,7 @@ static constexpr int64_t kSharedBytes = 96 * 1024, kMostSharedBytes = 227 * 1024
 /// Up to which rows are copied ahead, so that two blocks of tiles fit.
 static constexpr int64_t kMostAheadBytes = 112 * 1024;
 /// Registers of a lane for matrices and sums of products that leave room for two blocks of tiles.
-static constexpr int64_t kFewRegisters = 96;
+static constexpr int64_t kFewRegisters = 40;
 
 CudaWriter::CudaWriter(kern::KernelOp kernel, std::string symbol) : KernelText(kernel, std::move(symbol), "cuda::") {}
 
@@ -41,7 +41,7 @@ std::string CudaWriter::dropped(kern::MapOp map, const std::string &row, const s
 
 //===- Lanes -----------------------------------------------------------------------------------------------------===//
 
-/// As many lanes as the widest row has numbers, four to a lane.
+/// As many lanes as the widest row has numbers, four to a lane; or eight, where all groups of a block meet at barriers.
 void CudaWriter::chooseLanes() {
   int64_t widest = 1;
   kernel.walk([&](Operation *op) {
@@ -50,7 +50,8 @@ void CudaWriter::chooseLanes() {
         widest = std::max(widest, kern::rowSize(type));
   });
   lanes = 1;
-  while (lanes < 32 && lanes * 4 < widest)
+  const int64_t own = isOfBlocks ? 8 : 4;
+  while (lanes < 32 && lanes * own < widest)
     lanes *= 2;
 }
 
@@ -96,14 +97,15 @@ void CudaWriter::writeFor(kern::ForOp loop) {
 }
 
 /// Registers of a lane for matrices.
-static constexpr int64_t kMostKept = 64;
+static constexpr int64_t kMostKept = 32;
 
 void CudaWriter::declareMatrices(kern::TileOp tile) {
   for (auto product : tile.getBody().front().getOps<kern::ProductOp>()) {
     if (tile.getHeight() == 1 || product.getHeads() != 1)
       continue;
     const auto inner = static_cast<int>(product.getInner()), outer = static_cast<int>(product.getOuter());
-    const int64_t kept = cuda::divideProduct(inner, outer, warps, /*isKept=*/true).registers;
+    const int64_t numbers = cuda::divideProduct(inner, outer, warps, /*isKept=*/true).numbers;
+    const int64_t kept = numbers * cpp::numberBytes(buffers.at(product.getRows()).element) / 4;
     const bool isKept = keptRegisters + kept <= kMostKept;
     if (isKept)
       keptRegisters += kept;
@@ -388,6 +390,7 @@ void CudaWriter::writeHead(Writer &out, const std::string &name, int threads, in
 
 void CudaWriter::write(Writer &out) {
   nameTables();
+  kernel.walk([&](Operation *op) { isOfBlocks |= mlir::isa<kern::ProductOp, kern::OuterOp>(op); });
   chooseLanes();
   noteTotals();
   isSerial = llvm::any_of(totals, [&](kern::TotalOp total) {
@@ -397,11 +400,8 @@ void CudaWriter::write(Writer &out) {
   mlir::Block &block = kernel.getBody().front();
   if (canChunk())
     return writeChunks(out);
-  kernel.walk([&](Operation *op) {
-    isOfBlocks |= mlir::isa<kern::ProductOp, kern::OuterOp>(op);
-    if (auto tile = mlir::dyn_cast<kern::TileOp>(op))
-      launch.tileRows = tile.getHeight().value_or(1);
-  });
+  for (auto tile : block.getOps<kern::TileOp>())
+    launch.tileRows = tile.getHeight().value_or(1);
   // Tiles without products are rows like any others.
   isTiled = isOfBlocks || !totals.empty() || llvm::any_of(block.getOps<kern::TileOp>(), [](kern::TileOp tile) {
               return tile.getType().has_value();
