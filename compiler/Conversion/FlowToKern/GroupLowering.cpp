@@ -24,7 +24,8 @@ using mlir::Value;
 
 namespace {
 
-/// Rows of a tile: enough to reuse a weight, few enough to stay near the core; on a GPU, enough for the warps of a block.
+/// Rows of a tile: enough to reuse a weight, few enough to stay near the core; on a GPU, enough for the warps of a
+/// block.
 constexpr int64_t kTileRows = 32, kTileRowsOnGpu = 64;
 /// What the buffers of a tile may take together: near a core, or in the shared memory of a block.
 constexpr int64_t kTileBytes = 96 * 1024;

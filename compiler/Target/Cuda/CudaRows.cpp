@@ -549,8 +549,8 @@ void CudaWriter::writeNumber(kern::NumberOp number) {
   rows[number.getResult()] = {.name = name};
 }
 
-/// Rows of a tile are in the block's shared memory, unless they are too long for it. Those, and rows of a traversal, are
-/// in a table that the launch has for itself.
+/// Rows of a tile are in the block's shared memory, unless they are too long for it. Those, and rows of a traversal,
+/// are in a table that the launch has for itself.
 void CudaWriter::writeBuffer(kern::BufferOp buffer) {
   constexpr int64_t kMostBytes = 128 * 1024;
   kern::BufferType type = buffer.getResult().getType();

@@ -227,7 +227,8 @@ std::string CudaWriter::weightsClass(kern::ProductOp product, bool isKept) {
   Type stored = product.getWeights().getType().getElementType();
   std::string text = "cuda::Weights<" + numberName(buffers.at(product.getRows()).element) + ", " +
                      std::to_string(product.getInner()) + ", " + std::to_string(product.getOuter()) + ", " +
-                     std::to_string(warps) + waysOf(product, isMatrixAligned(product)) + (isKept ? ", true" : ", false");
+                     std::to_string(warps) + waysOf(product, isMatrixAligned(product)) +
+                     (isKept ? ", true" : ", false");
   return text + (cpp::isStoredAsIs(stored) ? ">" : ", " + cpp::storageName(space, stored) + ">");
 }
 
@@ -240,9 +241,8 @@ void CudaWriter::writeProduct(kern::ProductOp product) {
   };
   const std::string a = shifted(left.tile, inner, product.getSharedRows()), c = shifted(result.tile, outer, false);
   const std::string w = shifted(matrixOf(product), inner * outer, product.getSharedWeights());
-  const std::string rows = "static_cast<int>(last - first)", sizes = numberName(left.element) + ", " +
-                                                                     std::to_string(inner) + ", " +
-                                                                     std::to_string(outer);
+  const std::string rows = "static_cast<int>(last - first)",
+                    sizes = numberName(left.element) + ", " + std::to_string(inner) + ", " + std::to_string(outer);
   const std::string tiles = a + ", " + std::to_string(left.stride) + ", ",
                     results = c + ", " + std::to_string(result.stride) + ", " + rows + ");";
   Type stored = product.getWeights().getType().getElementType();

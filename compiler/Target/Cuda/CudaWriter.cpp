@@ -160,7 +160,8 @@ void CudaWriter::writeAhead(kern::TileOp tile, const std::string &end) {
     body.open("for (int i = 0; i < " + std::to_string(own) + "; ++i)");
     body.line("const int64_t " + row + " = from + i * " + std::to_string(groups) + " + lanes.groupInBlock();");
     const bool isExact = height % groups == 0;
-    body.open("if (" + std::string(isExact ? "" : row + " < from + " + std::to_string(height) + " && ") + row + " < " + end + ")");
+    body.open("if (" + std::string(isExact ? "" : row + " < from + " + std::to_string(height) + " && ") + row + " < " +
+              end + ")");
     statements();
     body.close();
     body.close();
@@ -286,8 +287,7 @@ void CudaWriter::writeTileBody(kern::TileOp tile) {
 /// A warp or a block takes pieces of the rows.
 void CudaWriter::writePieces() {
   const std::string of = isOfBlocks ? "block" : "warp";
-  body.open("for (int64_t piece = cuda::" + of + "InGrid(); piece < sizes.pieces; piece += cuda::" + of +
-            "sInGrid())");
+  body.open("for (int64_t piece = cuda::" + of + "InGrid(); piece < sizes.pieces; piece += cuda::" + of + "sInGrid())");
   body.line("const int64_t begin = piece * sizes.grain, end = cuda::smallest(begin + sizes.grain, " +
             count(facts.unit) + ");");
   NameScope scope(*this);
@@ -403,9 +403,8 @@ void CudaWriter::write(Writer &out) {
   for (auto tile : block.getOps<kern::TileOp>())
     launch.tileRows = tile.getHeight().value_or(1);
   // Tiles without products are rows like any others.
-  isTiled = isOfBlocks || !totals.empty() || llvm::any_of(block.getOps<kern::TileOp>(), [](kern::TileOp tile) {
-              return tile.getType().has_value();
-            });
+  isTiled = isOfBlocks || !totals.empty() ||
+            llvm::any_of(block.getOps<kern::TileOp>(), [](kern::TileOp tile) { return tile.getType().has_value(); });
   if (isOfBlocks && isSerial)
     warps = 1;
   for (size_t i = 0; i < totals.size(); ++i)

@@ -140,11 +140,11 @@ private:
 
   Writer body;
   int lanes = 1;
-  bool isTiled = false;    // a warp or a block takes pieces of rows; else a group takes units
-  bool isOfBlocks = false; // a block does
-  bool isSerial = false;   // only the first group of a warp works
-  bool isChunked = false;  // a group takes rows from `from` to `to` of a unit
-  int warps = 8;           // of a block that takes pieces
+  bool isTiled = false;     // a warp or a block takes pieces of rows; else a group takes units
+  bool isOfBlocks = false;  // a block does
+  bool isSerial = false;    // only the first group of a warp works
+  bool isChunked = false;   // a group takes rows from `from` to `to` of a unit
+  int warps = 8;            // of a block that takes pieces
   int64_t groupBytes = 0, blockBytes = 0, joinBytes = 0;
   int64_t keptRegisters = 0, sumRegisters = 0;  // of a lane, for matrices and for sums of products
   llvm::DenseMap<mlir::Value, Row> rows;
