@@ -35,6 +35,30 @@ Result<std::shared_ptr<DeviceProgram>> loadKernels(const exec::Plan &plan, Devic
   return std::shared_ptr<DeviceProgram>(std::move(*program));
 }
 
+Result<exec::DeviceExecutor> prepareExecutor(std::shared_ptr<const exec::Plan> plan,
+                                             std::shared_ptr<DeviceProgram> program, Device &device, const Graph &graph,
+                                             const std::vector<NamedTensor> &arguments,
+                                             const exec::DeviceExecOptions &options) {
+  auto executor = exec::DeviceExecutor::create(std::move(plan), std::move(program), device, graph, options);
+  if (!executor)
+    return executor;
+  for (const NamedTensor &argument : arguments)
+    if (Status status = executor->setInput(argument.name, argument.tensor); !status.isOk())
+      return status;
+  return executor;
+}
+
+Result<std::vector<NamedTensor>> resultsOf(const exec::DeviceExecutor &executor, const exec::Plan &plan) {
+  std::vector<NamedTensor> results;
+  for (const exec::Port &output : plan.outputs) {
+    auto tensor = executor.output(output.name);
+    if (!tensor)
+      return std::move(tensor).status();
+    results.push_back({output.name, std::move(*tensor)});
+  }
+  return results;
+}
+
 Result<exec::DeviceExecutor> prepareOnDevice(const Planned &planned, const Graph &graph, const Tensors &tensors,
                                              Device &device, const DeviceOptions &options) {
   auto arguments = bindArguments(planned.program, graph, tensors);
@@ -43,13 +67,8 @@ Result<exec::DeviceExecutor> prepareOnDevice(const Planned &planned, const Graph
   auto program = loadKernels(*planned.plan, device, options.events);
   if (!program)
     return std::move(program).status();
-  auto executor = exec::DeviceExecutor::create(planned.plan, std::move(*program), device, graph, options.exec);
-  if (!executor)
-    return executor;
-  for (const NamedTensor &argument : *arguments)
-    if (Status status = executor->setInput(argument.name, argument.tensor); !status.isOk())
-      return status;
-  if (options.seed)
+  auto executor = prepareExecutor(planned.plan, std::move(*program), device, graph, *arguments, options.exec);
+  if (executor && options.seed)
     executor->setTraining(*options.seed, options.step);
   return executor;
 }
@@ -61,14 +80,7 @@ Result<std::vector<NamedTensor>> runOnDevice(const Planned &planned, const Graph
     return std::move(executor).status();
   if (Status status = executor->runAll(); !status.isOk())
     return status;
-  std::vector<NamedTensor> results;
-  for (const exec::Port &output : planned.plan->outputs) {
-    auto tensor = executor->output(output.name);
-    if (!tensor)
-      return std::move(tensor).status();
-    results.push_back({output.name, std::move(*tensor)});
-  }
-  return results;
+  return resultsOf(*executor, *planned.plan);
 }
 
 }  // namespace hector

@@ -30,7 +30,16 @@ struct DeviceOptions {
   JitEvents events;
 };
 
-/// An executor with its inputs set.
+/// An executor for compiled code, with its inputs set. `arguments` are those that `bindTensors` gives.
+Result<exec::DeviceExecutor> prepareExecutor(std::shared_ptr<const exec::Plan> plan,
+                                             std::shared_ptr<DeviceProgram> program, Device &device, const Graph &graph,
+                                             const std::vector<NamedTensor> &arguments,
+                                             const exec::DeviceExecOptions &options = {});
+
+/// All results of an executor's last run.
+Result<std::vector<NamedTensor>> resultsOf(const exec::DeviceExecutor &executor, const exec::Plan &plan);
+
+/// An executor for a plan, with its inputs set.
 Result<exec::DeviceExecutor> prepareOnDevice(const Planned &planned, const Graph &graph, const Tensors &tensors,
                                              Device &device, const DeviceOptions &options = {});
 

@@ -24,9 +24,11 @@ double permutingSeconds(const Body &body, unsigned op, const Machine &machine) {
   return std::max(permutedCost(type, body.rows, machine).seconds - body[op].tableBytes / machine.bandwidth, 0.0);
 }
 
-/// Whether the target can run a loop: a GPU walks edges once, with a limited number of registers.
+/// Whether the target can run a loop: a GPU walks edges once, cut wherever it suits, with a limited number of
+/// registers.
 bool isLegal(const GroupCost &cost, bool isGpu) {
-  return !isGpu || !cost.kind.isTraversal() || (cost.numSweeps <= 1 && cost.registers <= kMaxRegisters);
+  return !isGpu || !cost.kind.isTraversal() ||
+         (cost.numSweeps <= 1 && !cost.isNested && cost.registers <= kMaxRegisters);
 }
 
 /// Whether a loop takes less time than another, or can be run where the other cannot.
@@ -335,6 +337,11 @@ std::optional<double> Merger::saving(llvm::ArrayRef<unsigned> several, LoopKinds
   unsigned last = groups[several.back()].ops.front();
   if (isGpu && cost.numSweeps > 1) {
     remark(last, "not merged: the edges would be walked twice, and a loop of a GPU walks them once");
+    return std::nullopt;
+  }
+  if (isGpu && cost.isNested) {
+    remark(last, "not merged: pairs and nodes would each have sums or rows of their own, and a loop of a GPU is cut "
+                 "between any two edges");
     return std::nullopt;
   }
   if (isGpu && cost.kind.isTraversal() && cost.registers > kMaxRegisters) {

@@ -164,6 +164,33 @@ void GroupCost::finish(const Machine &machine) {
             kExposed * std::min(memorySeconds, arithmeticSeconds);
 }
 
+/// Whether a traversal has sums at more than one level, or rows that belong to the pairs of a node's edges. Edges
+/// cannot be cut then wherever it suits: a sum of pairs needs whole pairs, and their rows would be computed for each
+/// edge.
+static bool isNested(const Body &body, llvm::ArrayRef<unsigned> ops, Domain finest) {
+  auto isPair = [](Domain domain) { return domain == Domain::SrcPair || domain == Domain::DstPair; };
+  std::optional<Domain> unit;
+  for (unsigned number : ops) {
+    const Body::Op &op = body[number];
+    if (op.collects == Map::Self || op.isProduct)
+      continue;
+    if (op.walked != finest || (unit && *unit != op.domain))
+      return true;
+    unit = op.domain;
+  }
+  const bool hasUnitPairs = unit && isPair(*unit);
+  return llvm::any_of(ops, [&](unsigned number) {
+    const Body::Op &op = body[number];
+    if (op.collects != Map::Self || op.walked == finest)
+      return false;
+    if (hasUnitPairs)
+      return !isPair(op.walked);
+    auto isRow = [](RowsType type) { return type.getRowSize() > 1; };
+    return isPair(op.walked) && (isRow(mlir::cast<RowsType>(op.op->getResult(0).getType())) ||
+                                 llvm::any_of(op.operands, [&](const Body::Operand &o) { return isRow(o.type); }));
+  });
+}
+
 GroupCost LoopPricer::price(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::function_ref<bool(unsigned)> isWritten) {
   GroupCost cost;
   cost.kind = kind;
@@ -203,6 +230,7 @@ GroupCost LoopPricer::price(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::f
   cost.bytes += cost.indexBytes;
   memory += cost.indexBytes / machine.bandwidth;
   cost.numSweeps = kind.isTraversal() ? 1 : 0;
+  cost.isNested = kind.isTraversal() && isNested(body, ops, cost.domain);
   if (kind.isTraversal() && mayCross) {
     /// One way to walk.
     struct Walk {

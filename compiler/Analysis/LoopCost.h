@@ -49,6 +49,7 @@ struct GroupCost {
   double seconds = 0;             // all in all
   unsigned numSweeps = 0;         // of a traversal
   bool isOnline = false;          // sums are folded with their maxima
+  bool isNested = false;          // a traversal with more than one level of sums, or with rows of pairs among edges
   unsigned registers = 0;         // that a thread of a GPU would take, roughly
   std::vector<TableCost> reads;   // each table and map once, in program order
   std::vector<TableCost> writes;  // what escapes

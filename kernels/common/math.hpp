@@ -120,6 +120,9 @@ template <class T> HECTOR_INLINE T leakyRelu(T x, T slope) {
 
 /// Within 1.1 ulp, subnormal results too; from 88.73 on inf, below -103.98 zero.
 HECTOR_INLINE float exp(float x) {
+#ifdef __CUDACC__
+  return expf(x);  // an instruction of the machine, and a third of the time
+#else
   constexpr float kRound = 0x1.8p23f;
   const float most = choose(x > 89.0f, 89.0f, x), limited = choose(x < -104.0f, -104.0f, most);  // NaN stays
   const float n = (limited * 0x1.715476p0f + kRound) - kRound;
@@ -134,6 +137,7 @@ HECTOR_INLINE float exp(float x) {
   const uint32_t first = __builtin_bit_cast(uint32_t, half + (kRound + 127.0f)) << 23;
   const uint32_t second = __builtin_bit_cast(uint32_t, (n - half) + (kRound + 127.0f)) << 23;
   return power * __builtin_bit_cast(float, first) * __builtin_bit_cast(float, second);
+#endif
 }
 
 /// Within 1.1 ulp, subnormal results too; from 709.79 on inf, below -745.14 zero.

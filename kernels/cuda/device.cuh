@@ -217,37 +217,38 @@ template <> struct ShuffledAs<bool> {
 #endif
 
 // Shuffles are for float, double, bool and integers of 32 and 64 bits. The warp is cut into groups of `width` lanes, a
-// power of 2. By default a group shuffles alone: other groups of the warp may be elsewhere in the kernel.
+// power of 2. By default a group shuffles alone: other groups of the warp may be elsewhere in the kernel. With
+// `isWhole`, all groups of the warp shuffle at the same place of the kernel, which takes a fraction of the time.
 
 /// The value of lane `from` of the group.
-template <class T>
+template <bool isWhole = false, class T>
 __device__ __forceinline__ T shuffle(T value, int from, int width = kWarp, uint32_t lanes = kAllLanes) {
 #ifdef HECTOR_EMULATED
-  return shuffleAs(Shuffle::Index, value, from, width, lanes & groupLanes(width));
+  return shuffleAs(Shuffle::Index, value, from, width, isWhole ? lanes : lanes & groupLanes(width));
 #else
   using Type = typename ShuffledAs<T>::Type;
-  return static_cast<T>(__shfl_sync(lanes & groupLanes(width), static_cast<Type>(value), from, width));
+  return static_cast<T>(__shfl_sync(isWhole ? lanes : lanes & groupLanes(width), static_cast<Type>(value), from, width));
 #endif
 }
 /// The value of the lane whose number differs in the bits of `bits`, which are below `width`.
-template <class T>
+template <bool isWhole = false, class T>
 __device__ __forceinline__ T shuffleXor(T value, int bits, int width = kWarp, uint32_t lanes = kAllLanes) {
 #ifdef HECTOR_EMULATED
-  return shuffleAs(Shuffle::Xor, value, bits, width, lanes & groupLanes(width));
+  return shuffleAs(Shuffle::Xor, value, bits, width, isWhole ? lanes : lanes & groupLanes(width));
 #else
   using Type = typename ShuffledAs<T>::Type;
-  return static_cast<T>(__shfl_xor_sync(lanes & groupLanes(width), static_cast<Type>(value), bits, width));
+  return static_cast<T>(__shfl_xor_sync(isWhole ? lanes : lanes & groupLanes(width), static_cast<Type>(value), bits, width));
 #endif
 }
 /// The value of the lane that is `distance` further on in the group; its own where there is none.
-template <class T>
+template <bool isWhole = false, class T>
 __device__ __forceinline__ T shuffleDown(T value, int distance, int width = kWarp, uint32_t lanes = kAllLanes) {
 #ifdef HECTOR_EMULATED
-  return shuffleAs(Shuffle::Down, value, distance, width, lanes & groupLanes(width));
+  return shuffleAs(Shuffle::Down, value, distance, width, isWhole ? lanes : lanes & groupLanes(width));
 #else
   using Type = typename ShuffledAs<T>::Type;
   return static_cast<T>(
-      __shfl_down_sync(lanes & groupLanes(width), static_cast<Type>(value), static_cast<unsigned>(distance), width));
+      __shfl_down_sync(isWhole ? lanes : lanes & groupLanes(width), static_cast<Type>(value), static_cast<unsigned>(distance), width));
 #endif
 }
 

@@ -56,8 +56,8 @@ template <class T, int kSize, int kLanes> struct Row {
   __device__ __forceinline__ const T &operator[](int c) const { return own[c]; }
 };
 
-/// The group of a thread.
-template <int kLanes> class Lanes {
+/// The group of a thread. With `isWhole`, all groups of a warp combine numbers at the same place of the kernel.
+template <int kLanes, bool isWhole = false> class Lanes {
   static constexpr int kGroups = kWarp / kLanes;  // of a warp
 
 public:
@@ -91,12 +91,13 @@ public:
   template <int kSize, class Stored>
   __device__ __forceinline__ static Row<Number<Stored>, kSize, kLanes> load(const Stored *from) {
     using Here = Shares<kSize, kLanes>;
+    const Stored *own = from + Here::place(lane(), 0);
     Row<Number<Stored>, kSize, kLanes> row;
     HECTOR_UNROLL
     for (int round = 0; round < Here::kRounds; ++round) {
       const int c = round * Here::kPack;
       if (has<kSize>(c)) {
-        const auto pack = *reinterpret_cast<const Pack<Stored, Here::kPack> *>(from + Here::place(lane(), c));
+        const auto pack = *reinterpret_cast<const Pack<Stored, Here::kPack> *>(own + Here::place(0, c));
         HECTOR_UNROLL
         for (int i = 0; i < Here::kPack; ++i)
           row[c + i] = cuda::load(&pack.numbers[i]);
@@ -112,6 +113,7 @@ public:
   template <int kSize, class T, class Stored>
   __device__ __forceinline__ static void store(Stored *to, const Row<T, kSize, kLanes> &row) {
     using Here = Shares<kSize, kLanes>;
+    Stored *own = to + Here::place(lane(), 0);
     HECTOR_UNROLL
     for (int round = 0; round < Here::kRounds; ++round) {
       const int c = round * Here::kPack;
@@ -121,7 +123,7 @@ public:
       HECTOR_UNROLL
       for (int i = 0; i < Here::kPack; ++i)
         cuda::store(&pack.numbers[i], row[c + i]);
-      *reinterpret_cast<Pack<Stored, Here::kPack> *>(to + Here::place(lane(), c)) = pack;
+      *reinterpret_cast<Pack<Stored, Here::kPack> *>(own + Here::place(0, c)) = pack;
     }
   }
   /// Starts to copy a row of global memory to shared memory, where `load` will read it. Packs have 4 bytes or more. A
@@ -150,7 +152,7 @@ public:
   /// The number at any place of a row that has at most one to a lane. All lanes of the group take part.
   template <class T, int kSize> __device__ __forceinline__ static T at(const Row<T, kSize, kLanes> &row, int place) {
     static_assert(kSize <= kLanes);
-    return shuffle(row[0], place, kLanes);
+    return shuffle<isWhole>(row[0], place, kLanes);
   }
 
   // --- over the lanes of the group ----------------------------------------------------------------------------------
@@ -159,7 +161,7 @@ public:
   template <class T, class F> __device__ __forceinline__ static T combine(T value, F &&take) {
     HECTOR_UNROLL
     for (int bits = 1; bits < kLanes; bits *= 2)
-      value = take(value, shuffleXor(value, bits, kLanes));
+      value = take(value, shuffleXor<isWhole>(value, bits, kLanes));
     return value;
   }
   template <class T> __device__ __forceinline__ static T sum(T value) {
@@ -189,8 +191,8 @@ public:
         value = take(value, row[c]);
       HECTOR_UNROLL
       for (int bits = 1; bits < kWidth; bits *= 2)
-        value = take(value, shuffleXor(value, bits, kLanes));
-      parts[0] = shuffle(value, lane() * kWidth % kLanes, kLanes);
+        value = take(value, shuffleXor<isWhole>(value, bits, kLanes));
+      parts[0] = shuffle<isWhole>(value, lane() * kWidth % kLanes, kLanes);
     } else {
       for (int part = 0; part < kParts; ++part) {
         T value = start;

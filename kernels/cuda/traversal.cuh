@@ -9,8 +9,13 @@
 /// What is computed is a class `Walk`:
 ///
 ///   struct Part                                      what a lane has collected of a unit
+///   struct Unit, struct Read                         what is read of a unit, and of a row
 ///   Part start() const                               of no row
-///   void walk(unit, Part &, from, to) const          takes the rows from `from` to `to` - 1 of a unit
+///   Unit enter(unit) const
+///   Read read(row) const
+///   void take(Part &, const Unit &, const Read &, unit, row, bool isThere) const
+///                                                    called by all lanes of a warp; of a row that is not there, nothing
+///                                                    is written
 ///   void join(Part &, const Part &next) const        joins a part with the one that follows
 ///   void finish(unit, Part) const                    ends a unit, and writes it
 #pragma once
@@ -20,14 +25,12 @@
 
 namespace hector::cuda {
 
-/// `units` has an entry for every so many rows: the unit of the first of them. Chunks are multiples of it.
-inline constexpr int kUnitStep = 8;
-
 /// `chunk` rows to a group, and a chunk for each group of the grid; or blocks may take several, one after the other.
-/// `carry` has two parts for each block of rows, and a part for each lane.
-template <int kLanes, class Walk, class Id>
-__device__ __forceinline__ void walkChunks(const Walk &walk, const Id *offsets, const Id *units, int64_t numRows,
-                                           int64_t chunk, typename Walk::Part *carry) {
+/// `kInFlight` rows are read before the first of them is taken, whatever units they belong to. `unitOf` has the unit of
+/// each row, `carry` two parts for each block of rows, and a part for each lane.
+template <int kLanes, int kInFlight, class Walk, class Id>
+__device__ __forceinline__ void walkChunks(const Walk &walk, const Id *unitOf, int64_t numRows, int64_t chunk,
+                                           typename Walk::Part *carry) {
   using Part = typename Walk::Part;
   using Lane = Lanes<kLanes>;
   enum Head : int { None, GoesOn, Ends };  // of a chunk: a unit that began before it
@@ -36,31 +39,65 @@ __device__ __forceinline__ void walkChunks(const Walk &walk, const Id *offsets, 
   int *states = reinterpret_cast<int *>(heads + numThreads());
   const int64_t blockRows = chunk * groups;
   for (int64_t block = blockNumber(); block * blockRows < numRows; block += numBlocks()) {
-    const int64_t first = block * blockRows + group * chunk, last = smallest(first + chunk, numRows);
+    // Ids are wide enough for the numbers of rows, and often half as wide as an address.
+    const Id first = static_cast<Id>(smallest(block * blockRows + group * chunk, numRows));
+    const Id last = static_cast<Id>(smallest(first + chunk, numRows));
+    // Groups of a warp stay together, so that lanes can combine numbers. All of them take `chunk` rows; what is behind
+    // the last row belongs to no unit, and reads the last row there is.
+    auto unitAt = [&](Id row) { return row < last ? unitOf[row] : Id(-1); };
+    auto enter = [&](Id unit) { return walk.enter(unit < 0 ? 0 : unit); };
     Head head = None;
-    int64_t open = -1;  // the unit that goes on after the chunk and began in it, and its part
-    Part tail;
-    if (first < last) {
-      int64_t unit = units[first / kUnitStep];
-      for (int64_t row = first; row < last;) {
-        const int64_t begin = offsets[unit], end = offsets[unit + 1];
-        Part part = walk.start();
-        walk.walk(unit, part, row, smallest(end, last));
-        if (begin < first) {
-          heads[group * kLanes + lane] = part;
-          head = end <= last ? Ends : GoesOn;
-        } else if (end <= last) {
-          walk.finish(unit, part);
-        } else {
-          open = unit;
-          tail = part;
-        }
-        row = end;
-        if (row < last)
-          do
-            ++unit;
-          while (offsets[unit + 1] <= row);
+    Id unit = unitAt(first);
+    bool isHead = unit >= 0 && first > 0 && unitOf[first - 1] == unit;
+    Part part = walk.start();
+    typename Walk::Unit at = enter(unit);
+    auto close = [&] {
+      if (isHead) {
+        heads[group * kLanes + lane] = part;
+        head = Ends;
+        isHead = false;
+      } else if (unit >= 0) {
+        walk.finish(unit, part);
       }
+    };
+    HECTOR_KEEP_LOOP
+    for (int done = 0; done < chunk; done += kInFlight) {
+      Id rows[kInFlight], units[kInFlight];
+      typename Walk::Read reads[kInFlight];
+      typename Walk::Unit entered[kInFlight];
+      HECTOR_UNROLL
+      for (int i = 0; i < kInFlight; ++i) {
+        units[i] = unitAt(first + done + i);
+        rows[i] = units[i] < 0 ? static_cast<Id>(numRows - 1) : first + done + i;
+        reads[i] = walk.read(rows[i]);
+      }
+      HECTOR_UNROLL
+      for (int i = 0; i < kInFlight; ++i) {
+        entered[i] = i == 0 ? at : entered[i - 1];
+        if (units[i] != (i == 0 ? unit : units[i - 1]))
+          entered[i] = enter(units[i]);
+      }
+      HECTOR_UNROLL
+      for (int i = 0; i < kInFlight; ++i) {
+        if (units[i] != unit) {
+          close();
+          part = walk.start();
+          unit = units[i];
+        }
+        walk.take(part, entered[i], reads[i], unit < 0 ? 0 : unit, rows[i], unit >= 0);
+      }
+      at = entered[kInFlight - 1];
+    }
+    // Whether the last unit began in the chunk and goes on after it.
+    bool isOpen = false;
+    if (unit >= 0 && last < numRows && unitOf[last] == unit) {
+      isOpen = !isHead;
+      if (isHead) {
+        heads[group * kLanes + lane] = part;
+        head = GoesOn;
+      }
+    } else {
+      close();
     }
     if (lane == 0)
       states[group] = head;
@@ -77,16 +114,16 @@ __device__ __forceinline__ void walkChunks(const Walk &walk, const Id *offsets, 
       return false;
     };
     if (group == 0 && head != None) {
-      Part part = heads[lane];
+      Part begun = heads[lane];
       if (head == GoesOn)
-        takeHeads(part);
-      carry[2 * block * kLanes + lane] = part;
+        takeHeads(begun);
+      carry[2 * block * kLanes + lane] = begun;
     }
-    if (open >= 0) {
-      if (takeHeads(tail))
-        walk.finish(open, tail);
+    if (isOpen) {
+      if (takeHeads(part))
+        walk.finish(unit, part);
       else
-        carry[(2 * block + 1) * kLanes + lane] = tail;
+        carry[(2 * block + 1) * kLanes + lane] = part;
     }
     syncBlock();
   }

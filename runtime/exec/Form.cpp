@@ -38,12 +38,8 @@ const char *sidedName(FormKind kind) {
     return "pair_type";
   case FormKind::PairFirst:
     return "pair_first";
-  case FormKind::EdgeUnits:
-    return "edge_units";
-  case FormKind::PlaceEdgeUnits:
-    return "place_edge_units";
-  case FormKind::PlaceUnits:
-    return "place_units";
+  case FormKind::PlaceNode:
+    return "place_node";
   case FormKind::RelationType:
     return "relation_type";
   case FormKind::EdgeColumn:
@@ -130,12 +126,8 @@ Result<const IdArray *> resolve(const Graph &graph, const Form &form) {
     return &pairs().relation;
   case FormKind::PairFirst:
     return isSource ? &graph.srcPairFirsts() : &graph.dstPairFirsts();
-  case FormKind::EdgeUnits:
-    return &graph.unitsOf(UnitRows::EdgesOfNodes, isSource);
-  case FormKind::PlaceEdgeUnits:
-    return &graph.unitsOf(UnitRows::EdgesOfPairs, isSource);
-  case FormKind::PlaceUnits:
-    return &graph.unitsOf(UnitRows::PairsOfNodes, isSource);
+  case FormKind::PlaceNode:
+    return isSource ? &graph.srcPlaceNodes() : &graph.dstPlaceNodes();
   case FormKind::EdgeColumn:
     return &graph.edgeColumn(form.column, form.to);
   case FormKind::EdgeRow:

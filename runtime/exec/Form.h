@@ -13,9 +13,7 @@
 ///   edge_COLUMN.ORDER           what an edge leads to (src, dst, type, src_pair, dst_pair, src_place, dst_place), for
 ///                               edges in an order (file, type, dst, src)
 ///   edge_row.FROM.TO            where the row of an edge is in a table of order FROM, for edges in order TO
-///   edge_units.src, …           the node of every `Graph::kUnitStep`-th edge in the order of that end
-///   place_edge_units.src, …     the place of the pair of every such edge
-///   place_units.src, …          the node of every such place
+///   place_node.src, …           the node of the pair at a place
 ///   node_type                   the type of a node
 ///   relation_type.src, …        the node type at one end of a relation
 ///   types.edge, types.src_pair, types.dst_pair, types.node
@@ -43,9 +41,7 @@ enum class FormKind : uint8_t {
   PairNode,
   PairType,
   PairFirst,
-  EdgeUnits,
-  PlaceEdgeUnits,
-  PlaceUnits,
+  PlaceNode,
   EdgeColumn,
   EdgeRow,
   NodeType,

@@ -19,16 +19,15 @@ TEST(FormTest, NamesRoundTrip) {
     ASSERT_TRUE(again) << name;
     EXPECT_EQ(*again, form) << name;
   }
-  EXPECT_EQ(names.size(), 75u);
+  EXPECT_EQ(names.size(), 71u);
 }
 
 TEST(FormTest, NamesAreThoseOfTheHeader) {
-  for (const char *name : {"edges.src",         "places.dst",         "place_edges.dst",     "place_pair.src",
-                           "pair_place.src",    "place_type.dst",     "edge_units.dst",      "place_edge_units.src",
-                           "place_units.src",   "pair_node.src",      "pair_type.dst",       "pair_first.dst",
-                           "edge_src.dst",      "edge_dst_pair.file", "edge_src_place.type", "edge_type.src",
-                           "edge_row.type.dst", "node_type",          "relation_type.src",   "types.edge",
-                           "types.dst_pair",    "types.node"})
+  for (const char *name :
+       {"edges.src",      "places.dst",         "place_edges.dst",     "place_pair.src", "pair_place.src",
+        "place_type.dst", "place_node.src",     "pair_node.src",       "pair_type.dst",  "pair_first.dst",
+        "edge_src.dst",   "edge_dst_pair.file", "edge_src_place.type", "edge_type.src",  "edge_row.type.dst",
+        "node_type",      "relation_type.src",  "types.edge",          "types.dst_pair", "types.node"})
     EXPECT_TRUE(formFromName(name)) << name;
 }
 
@@ -69,11 +68,6 @@ static int64_t entries(const Form &form, const GraphNumbers &numbers) {
   case FormKind::EdgeColumn:
   case FormKind::EdgeRow:
     return numbers.rows[Domain::Edge];
-  case FormKind::EdgeUnits:
-  case FormKind::PlaceEdgeUnits:
-    return (numbers.rows[Domain::Edge] + Graph::kUnitStep - 1) / Graph::kUnitStep;
-  case FormKind::PlaceUnits:
-    return (pairs + Graph::kUnitStep - 1) / Graph::kUnitStep;
   case FormKind::NodeType:
     return nodes;
   case FormKind::RelationType:

@@ -42,7 +42,6 @@ public:
     const int64_t edges = rows(Domain::Edge), nodes = rows(Domain::Node), relations = rows(Domain::EdgeType);
     const int64_t pairs = rows(form.side == Side::Source ? Domain::SrcPair : Domain::DstPair);
     auto sided = [&](FormKind kind) { return Form{.kind = kind, .side = form.side}; };
-    auto units = [](int64_t rows) { return (rows + Graph::kUnitStep - 1) / Graph::kUnitStep; };
     switch (form.kind) {
     case FormKind::Edges:
       return count(form, {nodes + 1, edges});
@@ -62,15 +61,9 @@ public:
     case FormKind::PairFirst:
       need(sided(FormKind::PairNode));
       return count(form, {pairs});
-    case FormKind::EdgeUnits:
-      need(sided(FormKind::Edges));
-      return count(form, {units(edges)});
-    case FormKind::PlaceEdgeUnits:
+    case FormKind::PlaceNode:
       need(sided(FormKind::Places));
-      return count(form, {units(edges)});
-    case FormKind::PlaceUnits:
-      need(sided(FormKind::Places));
-      return count(form, {units(pairs)});
+      return count(form, {pairs});
     case FormKind::EdgeColumn:
       return needColumn(form);
     case FormKind::EdgeRow:
@@ -206,7 +199,6 @@ std::vector<Form> formsOfKernels(const Plan &plan) {
 }
 
 int64_t arrayBytes(const Form &form, const GraphNumbers &graph) {
-  auto units = [](int64_t rows) { return (rows + Graph::kUnitStep - 1) / Graph::kUnitStep; };
   auto rows = [&]() -> int64_t {
     if (std::optional<Domain> domain = offsetsOf(form))
       return graph.rows[*domain] + 1;
@@ -214,11 +206,6 @@ int64_t arrayBytes(const Form &form, const GraphNumbers &graph) {
     case FormKind::EdgeColumn:
     case FormKind::EdgeRow:
       return graph.rows[Domain::Edge];
-    case FormKind::EdgeUnits:
-    case FormKind::PlaceEdgeUnits:
-      return units(graph.rows[Domain::Edge]);
-    case FormKind::PlaceUnits:
-      return units(graph.rows[form.side == Side::Source ? Domain::SrcPair : Domain::DstPair]);
     case FormKind::NodeType:
       return graph.rows[Domain::Node];
     case FormKind::RelationType:

@@ -97,12 +97,12 @@ Pieces cutForBlocks(const Launch &launch, const GraphNumbers &numbers, int multi
 }
 
 Pieces cutIntoChunks(const Launch &launch, const GraphNumbers &numbers, int multiprocessors) {
-  constexpr int64_t kMostRows = 32;
+  constexpr int64_t kLeastRows = 8, kMostRows = 32;
   const int64_t groups = launch.device->threads / launch.device->lanes;
   Pieces pieces;
   pieces.units = numbers.rows[launch.device->rows];
   pieces.grain = kMostRows;
-  while (pieces.grain > Graph::kUnitStep && numChunks(pieces.units, pieces.grain * groups) < 2 * multiprocessors)
+  while (pieces.grain > kLeastRows && numChunks(pieces.units, pieces.grain * groups) < 2 * multiprocessors)
     pieces.grain /= 2;
   pieces.count = numChunks(pieces.units, pieces.grain * groups);
   return pieces;

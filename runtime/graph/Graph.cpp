@@ -187,6 +187,8 @@ struct Graph::Data {
   Lazy<IdArray> identity;
   Lazy<IdArray> srcPairFirsts;
   Lazy<IdArray> dstPairFirsts;
+  Lazy<IdArray> srcPlaceNodes;
+  Lazy<IdArray> dstPlaceNodes;
   Lazy<IdArray> edgeTypeStarts;
   Lazy<IdArray> nodeTypeStarts;
   Lazy<Result<IdArray>> srcTypeOfRelation;
@@ -195,7 +197,6 @@ struct Graph::Data {
   std::map<std::pair<TileRows, int64_t>, Lazy<Tiles>> tiles;
   std::map<std::pair<EdgeOrder, EdgeOrder>, Lazy<IdArray>> permutations;
   std::map<std::pair<EdgeColumn, EdgeOrder>, Lazy<IdArray>> columns;
-  std::map<std::pair<UnitRows, bool>, Lazy<IdArray>> units;
   /// The entry of one of the maps.
   template <class Map> typename Map::mapped_type &entry(Map &map, const typename Map::key_type &key) {
     std::lock_guard lock(mapsMutex);
@@ -587,24 +588,18 @@ const IdArray &Graph::ntypeOfNode() const {
   });
 }
 
-const IdArray &Graph::unitsOf(UnitRows rows, bool isSource) const {
-  return data->entry(data->units, {rows, isSource}).get([&] {
-    const PairIndex *places = nullptr;
-    if (rows != UnitRows::EdgesOfNodes)
-      places = isSource ? &srcPairsByNode() : &dstPairsByNode();
-    const IdArray &offsets = rows == UnitRows::EdgesOfNodes   ? (isSource ? outgoing() : incoming()).ptr
-                             : rows == UnitRows::EdgesOfPairs ? places->edgePtr
-                                                              : places->ptr;
-    const int64_t numRows = offsets[offsets.size() - 1];
-    IdArray units = IdArray::make((numRows + kUnitStep - 1) / kUnitStep, data->limit);
-    int64_t unit = 0;
-    for (int64_t i = 0; i < units.size(); ++i) {
-      while (offsets[unit + 1] <= i * kUnitStep)
-        ++unit;
-      units.set(i, unit);
-    }
-    return units;
-  });
+static IdArray nodesOfPlaces(const PairIndex &places, int64_t limit) {
+  IdArray nodes = IdArray::make(places.pairs.size(), limit);
+  for (int64_t node = 0; node + 1 < places.ptr.size(); ++node)
+    for (int64_t place = places.ptr[node]; place < places.ptr[node + 1]; ++place)
+      nodes.set(place, node);
+  return nodes;
+}
+const IdArray &Graph::srcPlaceNodes() const {
+  return data->srcPlaceNodes.get([&] { return nodesOfPlaces(srcPairsByNode(), data->limit); });
+}
+const IdArray &Graph::dstPlaceNodes() const {
+  return data->dstPlaceNodes.get([&] { return nodesOfPlaces(dstPairsByNode(), data->limit); });
 }
 
 const Tiles &Graph::tiles(TileRows rows, int64_t height) const {

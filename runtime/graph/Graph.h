@@ -108,9 +108,6 @@ struct Tiles {
   int64_t count() const { return type.size(); }
 };
 
-/// Rows below units, in the order of one end: edges of nodes, edges of pairs, and pairs of nodes.
-enum class UnitRows { EdgesOfNodes, EdgesOfPairs, PairsOfNodes };
-
 /// Rows that are sorted by type, and that tiles cut: edges and pairs by relation, nodes by node type.
 enum class TileRows { Edges, SrcPairs, DstPairs, Nodes };
 
@@ -174,9 +171,9 @@ public:
   const IdArray &dstPairFirsts() const;
   /// Where the rows of each type start, in the order of ids; types + 1 entries.
   const IdArray &typeStarts(TileRows rows) const;
-  /// The unit that every `kUnitStep`-th row belongs to, so that a loop can start in the middle.
-  static constexpr int64_t kUnitStep = 8;
-  const IdArray &unitsOf(UnitRows rows, bool isSource) const;
+  /// The node of each pair, in the order of `srcPairsByNode` (`dstPairsByNode`).
+  const IdArray &srcPlaceNodes() const;
+  const IdArray &dstPlaceNodes() const;
   /// `height` is at least 1.
   const Tiles &tiles(TileRows rows, int64_t height) const;
 

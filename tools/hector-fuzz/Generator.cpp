@@ -50,7 +50,7 @@ struct GraphSizes {
 
 class Generator {
 public:
-  explicit Generator(Choices &choices) : choices(choices) {}
+  Generator(Choices &choices, ProgramSize size) : choices(choices), isLarge(size == ProgramSize::Large) {}
 
   TestProgram run() {
     TestProgram program;
@@ -76,10 +76,10 @@ private:
   //===- The graph -------------------------------------------------------------------------------------------------//
 
   void makeGraph(TensorFile &file) {
-    static constexpr int64_t kNodes[] = {4, 1, 0, 2, 7, 12};
-    static constexpr int64_t kEdges[] = {6, 1, 0, 3, 14, 30};
-    sizes.nodes = kNodes[choices.below(6)];
-    sizes.edges = sizes.nodes == 0 ? 0 : kEdges[choices.below(6)];
+    static constexpr int64_t kNodes[2][6] = {{4, 1, 0, 2, 7, 12}, {40, 1, 0, 3, 90, 200}};
+    static constexpr int64_t kEdges[2][6] = {{6, 1, 0, 3, 14, 30}, {90, 1, 0, 300, 700, 1500}};
+    sizes.nodes = kNodes[isLarge][choices.below(6)];
+    sizes.edges = sizes.nodes == 0 ? 0 : kEdges[isLarge][choices.below(6)];
     sizes.nodeTypes = 1 + choices.below(3);
     sizes.relations = 1 + choices.below(4);
     sizes.isTyped = choices.below(2) == 0;
@@ -176,8 +176,9 @@ private:
   //===- Expressions -----------------------------------------------------------------------------------------------//
 
   Shape randomShape() {
-    static const Shape kShapes[] = {{}, {3}, {2}, {2, 3}, {1}, {3, 2}, {2, 1}, {4}, {2, 2, 3}};
-    return kShapes[choices.below(9)];
+    static const Shape kShapes[2][9] = {{{}, {3}, {2}, {2, 3}, {1}, {3, 2}, {2, 1}, {4}, {2, 2, 3}},
+                                        {{}, {33}, {64}, {8, 16}, {1}, {3, 22}, {40, 1}, {150}, {2, 3, 17}}};
+    return kShapes[isLarge][choices.below(9)];
   }
 
   /// Elements reachable from a variable: their text and home.
@@ -792,6 +793,7 @@ private:
   }
 
   Choices &choices;
+  const bool isLarge;
   GraphSizes sizes{};
   std::map<std::string, std::string> declarations;
   std::map<std::string, Tensor> tensors;
@@ -817,8 +819,8 @@ std::vector<double> numbersFor(const std::string &name, size_t count) {
   return numbers;
 }
 
-TestProgram generate(Choices &choices) {
-  return Generator(choices).run();
+TestProgram generate(Choices &choices, ProgramSize size) {
+  return Generator(choices, size).run();
 }
 
 }  // namespace hector::fuzz

@@ -65,7 +65,7 @@ Result<Judge::Outcome> Judge::run(const Program &form, const std::string &way, c
   if (seed & 1)
     program.function()->setAttr("flow.graph", randomNumbers(*context, graph, seed));
   if (seed & 4)
-    program.function()->setAttr("flow.machine", randomMachine(*context, mix(seed)));
+    program.attachMachine(randomMachine(mix(seed)));
   if (Status status = program.runPasses(way); !status.isOk())
     return std::move(status).during("--passes " + way);
   auto results = interpret(program.function(), graph, arguments, kMode);

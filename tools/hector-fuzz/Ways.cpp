@@ -59,15 +59,17 @@ flow::GraphAttr randomNumbers(mlir::MLIRContext &context, const Graph &graph, ui
                               {});
 }
 
-flow::MachineAttr randomMachine(mlir::MLIRContext &context, uint64_t seed) {
+MachineDescription randomMachine(uint64_t seed) {
   auto number = [&](int bits) {
     seed = mix(seed);
     return static_cast<int64_t>(1 + (seed >> 8) % (uint64_t{1} << (1 + seed % static_cast<uint64_t>(bits))));
   };
-  auto target = number(1) == 1 ? flow::Target::Cpu : flow::Target::Gpu;
-  int64_t bandwidth = number(12), cache = number(26), line = number(8), random = number(17), cached = number(17);
-  int64_t products = number(17), scalars = number(15), launch = number(14);
-  return flow::MachineAttr::get(&context, target, bandwidth, cache, line, random, cached, products, scalars, launch);
+  // Between braces, the numbers are drawn from left to right.
+  return {"random",   number(1) == 1 ? MachineTarget::Cpu : MachineTarget::Gpu,
+          number(12), number(26),
+          number(8),  number(17),
+          number(17), number(17),
+          number(15), number(14)};
 }
 
 }  // namespace hector::fuzz

@@ -4,6 +4,7 @@
 #include "Generator.h"
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "driver/Run.h"
+#include "runtime/machine/Machine.h"
 
 #include <llvm/ADT/STLFunctionalExtras.h>
 
@@ -37,6 +38,6 @@ bool isAtKink(const Program &program, const Graph &graph, const std::vector<Tabl
 flow::GraphAttr randomNumbers(mlir::MLIRContext &context, const Graph &graph, uint64_t seed);
 
 /// A machine of any kind and speed, for the choices that are made by time.
-flow::MachineAttr randomMachine(mlir::MLIRContext &context, uint64_t seed);
+MachineDescription randomMachine(uint64_t seed);
 
 }  // namespace hector::fuzz

@@ -1,6 +1,6 @@
 /// The fuzzer: random programs, run in every way there is, must agree; and odd modules must not bring passes down.
 
-#include "CpuJudge.h"
+#include "CompiledJudge.h"
 #include "Judge.h"
 #include "Modules.h"
 #include "runtime/base/Parallel.h"
@@ -30,15 +30,17 @@ static cl::opt<double> seconds("seconds", cl::desc("Stop after so many seconds")
 static cl::opt<uint64_t> atLeast("at-least", cl::desc("Fail if fewer programs or modules were tried when time was up"));
 static cl::opt<std::string> saveFolder("save", cl::desc("Where failures are saved"), cl::init("fuzz-failures"));
 static cl::opt<std::string> replayFolder("replay", cl::desc("Judge one saved failure again"));
-static cl::opt<std::string> backend("backend", cl::desc("interp, or cpu: compiled code against the interpreter"),
-                                    cl::init("interp"));
+static cl::opt<std::string>
+    backend("backend", cl::desc("interp; or cpu or cuda: compiled code against the interpreter"), cl::init("interp"));
+static cl::opt<std::string> deviceOption("device", cl::desc("For --backend=cuda: emulated, or cuda for a GPU"),
+                                         cl::init("emulated"));
 static cl::opt<uint64_t>
-    batchSize("batch", cl::desc("How many programs share a call of the compiler, for --backend=cpu"), cl::init(25));
+    batchSize("batch", cl::desc("How many programs share a call of the compiler, for compiled code"), cl::init(25));
 static cl::opt<bool> showPrograms("show", cl::desc("Print every program before it runs"));
 
 static volatile uint64_t atProgram = 0;
 static volatile std::sig_atomic_t isInterrupted = 0;
-static volatile std::sig_atomic_t isCompiled = 0;  // the programs run as compiled code
+static std::string showOptions = "--programs=1";  // that show a program again, with its number as --start
 
 /// Names the program that brought us down; only async-signal-safe calls are made.
 static void onCrash(int signal) {
@@ -47,12 +49,11 @@ static void onCrash(int signal) {
   for (uint64_t rest = atProgram; at == sizeof digits || rest; rest /= 10)
     digits[--at] = static_cast<char>('0' + rest % 10);
   auto say = [](const char *text, size_t size) { (void)!write(2, text, size); };
-  constexpr char kProgram[] = "\ncrashed; show the program with --show --programs=1 --start=";
-  constexpr char kCompiled[] = "\ncrashed; show the program with --show --backend=cpu --programs=1 --start=";
-  constexpr char kModule[] = "\ncrashed; show the module with --show --modules=1 FILE... --start=";
-  numModules > 0 ? say(kModule, sizeof kModule - 1)
-  : isCompiled   ? say(kCompiled, sizeof kCompiled - 1)
-                 : say(kProgram, sizeof kProgram - 1);
+  constexpr char kCrashed[] = "\ncrashed; show it with --show ";
+  constexpr char kStart[] = " --start=";
+  say(kCrashed, sizeof kCrashed - 1);
+  say(showOptions.data(), showOptions.size());
+  say(kStart, sizeof kStart - 1);
   say(digits + at, sizeof digits - at);
   say("\n", 1);
   std::signal(signal, SIG_DFL);
@@ -103,7 +104,8 @@ static std::vector<uint32_t> shrink(Judge &judge, std::vector<uint32_t> choices,
   return choices;
 }
 
-static int replay() {
+/// `target` is null for the interpreter.
+static int replay(const CompiledTarget *target) {
   std::ifstream model(replayFolder + "/model.hec");
   std::stringstream text;
   text << model.rdbuf();
@@ -115,10 +117,10 @@ static int replay() {
   uint64_t seed = seedOption;
   std::ifstream(replayFolder + "/seed") >> seed;
   std::optional<Failure> failure;
-  if (backend == "cpu") {
-    CpuJudge judge([](uint64_t) {});
+  if (target) {
+    CompiledJudge judge(*target, [](uint64_t) {});
     failure = judge.add({text.str(), *file}, 0, seed);
-    for (const CpuFailure &failed : judge.run())
+    for (const CompiledFailure &failed : judge.run())
       failure = failed.failure;
   } else {
     failure = Judge().judge({text.str(), *file}, seed, /*checkSlopes=*/true);
@@ -184,6 +186,7 @@ static int finishPrograms(uint64_t done, const Tally &tally, int failures) {
 }
 
 static int fuzzModules() {
+  showOptions = "--modules=1 FILE...";
   Modules modules;
   for (const std::string &file : seedFiles)
     if (!modules.addSeeds(file)) {
@@ -254,44 +257,71 @@ static int fuzzPrograms() {
 }
 
 /// Compiled code, in batches.
-static int fuzzCpu() {
-  isCompiled = 1;
+static int fuzzCompiled(const CompiledTarget &target) {
+  showOptions = target.options() + " --programs=1";
   Clock clock;
-  CpuJudge judge([](uint64_t number) { atProgram = number; });
+  CompiledJudge judge(target, [](uint64_t number) { atProgram = number; });
   int failures = 0;
-  auto tell = [&](const CpuFailure &failed) {
+  auto tell = [&](const CompiledFailure &failed) {
     ++failures;
     std::string folder = save(failed.test, failed.number, failed.seed);
-    std::printf("program %llu %s: %s\n%s\nreplay with: hector-fuzz --backend=cpu --replay %s\n\n",
+    std::printf("program %llu %s: %s\n%s\nreplay with: hector-fuzz %s --replay %s\n\n",
                 static_cast<unsigned long long>(failed.number), failed.failure.kind.c_str(),
-                failed.failure.message.c_str(), failed.test.text.c_str(), folder.c_str());
+                failed.failure.message.c_str(), failed.test.text.c_str(), target.options().c_str(), folder.c_str());
     std::fflush(stdout);
   };
-  uint64_t done = 0;
-  for (; done < numPrograms && !clock.isUp(failures); ++done) {
+  uint64_t done = 0, large = 0;
+  for (; done < numPrograms && !clock.isUp(failures) && !judge.lastProgram(); ++done) {
     uint64_t number = firstProgram + done, seed = seedOf(number);
     atProgram = number;
     Choices choices(seed);
-    TestProgram program = generate(choices);
+    const bool isLarge = mix(seed ^ 12) % 4 == 0;
+    large += isLarge;
+    TestProgram program = generate(choices, isLarge ? ProgramSize::Large : ProgramSize::Small);
     if (showPrograms)
       std::printf("program %llu\n%s\n", static_cast<unsigned long long>(number), program.text.c_str());
     std::fflush(stdout);
     if (auto failure = judge.add(program, number, seed))
       tell({program, number, seed, *failure});
-    for (const CpuFailure &failed : judge.run(std::max<uint64_t>(batchSize, 1)))
+    for (const CompiledFailure &failed : judge.run(std::max<uint64_t>(batchSize, 1)))
       tell(failed);
     clock.show(done, numPrograms, "programs");
   }
-  for (const CpuFailure &failed : judge.run())
+  for (const CompiledFailure &failed : judge.run())
     tell(failed);
+  if (auto last = judge.lastProgram())
+    std::printf("%s cannot be used any more by this process; go on with --start=%llu\n", target.name().c_str(),
+                static_cast<unsigned long long>(*last + 1));
   const Tally &tally = judge.tally();
-  std::printf("%s%lld programs on cpu (%lld with ids of 64 bits, %lld with the usual flags), %lld runs, %lld at kinks, "
-              "%lld at kinks in f32, %.0f s: %d failures\n",
-              clock.lineStart(), static_cast<long long>(tally.programs), static_cast<long long>(tally.wideIds),
-              static_cast<long long>(tally.usualFlags), static_cast<long long>(tally.runs),
-              static_cast<long long>(tally.kinks), static_cast<long long>(tally.narrowKinks), clock.elapsed(),
-              failures);
+  const std::string flags =
+      target.hasQuickFlags() ? ", " + std::to_string(tally.usualFlags) + " with the usual flags" : "";
+  std::printf(
+      "%s%lld programs on %s (%llu large, %lld with ids of 64 bits%s), %lld runs, %lld at kinks, %lld at kinks in f32, "
+      "%.0f s: %d failures\n",
+      clock.lineStart(), static_cast<long long>(tally.programs), target.name().c_str(),
+      static_cast<unsigned long long>(large), static_cast<long long>(tally.wideIds), flags.c_str(),
+      static_cast<long long>(tally.runs), static_cast<long long>(tally.kinks),
+      static_cast<long long>(tally.narrowKinks), clock.elapsed(), failures);
   return finishPrograms(done, tally, failures);
+}
+
+/// The target that the options choose; null for the interpreter.
+static Result<std::unique_ptr<CompiledTarget>> chooseTarget() {
+  if (backend != "interp" && backend != "cpu" && backend != "cuda")
+    return Status::invalid("--backend=" + backend + ": choose from interp, cpu and cuda");
+  if (deviceOption.getNumOccurrences() > 0 && backend != "cuda")
+    return Status::invalid("--device is for --backend=cuda, not for --backend=" + backend);
+  if (deviceOption != "emulated" && deviceOption != "cuda")
+    return Status::invalid("--device=" + deviceOption + ": choose from emulated and cuda");
+  if (backend == "cpu")
+    return cpuTarget();
+  if (backend == "interp")
+    return std::unique_ptr<CompiledTarget>();
+  auto target = cudaTarget(deviceOption);
+  if (!target)
+    return Status::invalid("--device=" + deviceOption + ": " + target.status().message() +
+                           "; run with --device=emulated");
+  return target;
 }
 
 static int fuzzMain(int argc, char **argv) {
@@ -300,14 +330,19 @@ static int fuzzMain(int argc, char **argv) {
     std::fprintf(stderr, "error: %s\n", status.message().c_str());
     return kExitUser;
   }
+  auto target = chooseTarget();
+  if (!target) {
+    std::fprintf(stderr, "error: %s\n", target.status().message().c_str());
+    return kExitUser;
+  }
   if (!replayFolder.empty())
-    return replay();
+    return replay(target->get());
   for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS})
     std::signal(signal, onCrash);
   std::signal(SIGINT, [](int) { isInterrupted = 1; });
   if (numModules > 0)
     return fuzzModules();
-  return backend == "cpu" ? fuzzCpu() : fuzzPrograms();
+  return *target ? fuzzCompiled(**target) : fuzzPrograms();
 }
 
 int main(int argc, char **argv) {

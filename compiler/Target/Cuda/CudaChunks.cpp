@@ -6,6 +6,7 @@
 #include "compiler/Target/Cuda/CudaWriter.h"
 
 #include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/StringExtras.h>
 
 #include <cmath>
 
@@ -171,31 +172,6 @@ void CudaWriter::joinPart(Operation &op) {
 
 //===- The class and its kernels ---------------------------------------------------------------------------------===//
 
-void CudaWriter::openChunkedLoop(kern::ForOp loop, kern::ForOp outer) {
-  std::string row = cpp::levelName(loop.getDomain());
-  const bool isOutermost = mlir::isa<kern::KernelOp>(outer->getParentOp());
-  if (isOutermost && loop.getDomain() == kernel.getDomain()) {
-    body.line("HECTOR_UNROLL_SOME");
-    body.open("for (int64_t " + row + " = from; " + row + " < to; ++" + row + ")");
-    return;
-  }
-  const bool isSource = kernel.getLoop() == flow::Loop::BySrc;
-  if (isOutermost) {
-    // Pairs that have rows between `from` and `to`.
-    std::string place = form(exec::formName({.kind = FormKind::EdgeColumn,
-                                             .column = isSource ? EdgeColumn::SrcPairByNode : EdgeColumn::DstPairByNode,
-                                             .to = isSource ? EdgeOrder::Source : EdgeOrder::Destination}));
-    body.open("for (int64_t " + row + " = " + place + "[from]; " + offsetsName(loop.getDomain(), kernel.getDomain()) +
-              "[" + row + "] < to; ++" + row + ")");
-    return;
-  }
-  std::string offsets = offsetsName(outer.getDomain(), loop.getDomain()), at = cpp::levelName(outer.getDomain());
-  body.line("const int64_t first = cuda::largest(" + offsets + "[" + at + "], from), last = cuda::smallest(" + offsets +
-            "[" + at + " + 1], to);");
-  body.line("HECTOR_UNROLL_SOME");
-  body.open("for (int64_t " + row + " = first; " + row + " < last; ++" + row + ")");
-}
-
 void CudaWriter::writeMember(Writer &out, const std::string &head, llvm::function_ref<void()> statements) {
   prologue.clear();
   body = Writer();
@@ -211,14 +187,46 @@ void CudaWriter::writeMember(Writer &out, const std::string &head, llvm::functio
   out.close();
 }
 
+void CudaWriter::addField(Fields &fields, Value value) {
+  const Row row = rows.at(value);
+  const int64_t size = kern::rowSize(value.getType());
+  Type element = kern::elementType(value.getType());
+  std::string type = row.isPointer ? "const " + cpp::storageName(space, row.stored) + " *"
+                     : size == 1   ? numberName(element) + " "
+                                   : rowClass(value.getType()) + " ";
+  fields.registers +=
+      row.isPointer ? 2 : (size == 1 ? 1 : ownNumbers(size)) * std::max<int64_t>(cpp::numberBytes(element) / 4, 1);
+  fields.lines.push_back(type + row.name + ";");
+  fields.names.push_back(row.name);
+  fields.values.push_back(value);
+}
+
+void CudaWriter::readFields(const Fields &fields, const std::string &from) {
+  for (Value value : fields.values)
+    rows[value].name = from + "." + rows[value].name;
+}
+
+/// Rows in flight, as far as registers go.
+static int rowsInFlight(int64_t registers, bool isInOrder) {
+  return isInOrder || registers > 24 ? 1 : 2;
+}
+
 void CudaWriter::writeChunks(Writer &out) {
   isChunked = true;
   mlir::Block &block = kernel.getBody().front();
   kern::ForOp unitLoop = onlyLoop(block);
   mlir::Block &unitBlock = unitLoop.getBody().front();
   kern::ForOp inner = onlyLoop(unitBlock);
-  const std::string unit = cpp::levelName(unitLoop.getDomain()), name = symbol + "_walk";
-  const Side side = kernel.getLoop() == flow::Loop::BySrc ? Side::Source : Side::Destination;
+  const bool hasPairs = inner.getDomain() != kernel.getDomain();
+  kern::ForOp rowLoop = hasPairs ? onlyLoop(inner.getBody().front()) : inner;
+  const std::string unit = cpp::levelName(unitLoop.getDomain()), row = cpp::levelName(kernel.getDomain()),
+                    pair = hasPairs ? cpp::levelName(inner.getDomain()) : "", name = symbol + "_walk";
+  const bool isSource = kernel.getLoop() == flow::Loop::BySrc;
+  const EdgeColumn placeColumn = isSource ? EdgeColumn::SrcPairByNode : EdgeColumn::DstPairByNode;
+  auto edgeColumn = [&](EdgeColumn column) {
+    return form(exec::formName(
+        {.kind = FormKind::EdgeColumn, .column = column, .to = isSource ? EdgeOrder::Source : EdgeOrder::Destination}));
+  };
   // What statements need, of those at the level of the unit.
   auto reachable = [&](llvm::function_ref<bool(Operation &)> isRoot) {
     llvm::DenseSet<Operation *> needed;
@@ -240,6 +248,9 @@ void CudaWriter::writeChunks(Writer &out) {
     return needed;
   };
   auto isState = [](Operation &op) { return mlir::isa<kern::AccOp, kern::FoldOp>(op); };
+  auto isReadBelow = [&](Operation &op) {
+    return llvm::any_of(op.getUsers(), [&](Operation *user) { return user->getBlock() != &unitBlock; });
+  };
 
   Writer parts, members;
   parts.indent(2);
@@ -260,13 +271,63 @@ void CudaWriter::writeChunks(Writer &out) {
       startPart(*op);
     body.line("return part;");
   });
+
+  // What is read of a unit, and of a row, before the row is taken.
+  Fields ofUnit, ofRow;
   levels = {unitLoop.getDomain()};
-  writeMember(members, "void walk(int64_t " + unit + ", Part &part, int64_t from, int64_t to)", [&] {
+  writeMember(members, "Unit enter(int64_t " + unit + ")", [&] {
     auto needed = reachable([&](Operation &op) { return &op == inner.getOperation(); });
-    for (Operation &op : unitBlock)
-      if (needed.contains(&op) && !isState(op))
-        writeOp(op);
+    for (Operation &op : unitBlock) {
+      if (!needed.contains(&op) || isState(op) || &op == inner.getOperation())
+        continue;
+      writeOp(op);
+      if (isReadBelow(op) && !mlir::isa<kern::ConstantOp>(op))
+        for (Value result : op.getResults())
+          addField(ofUnit, result);
+    }
+    body.line("return {" + llvm::join(ofUnit.names, ", ") + "};");
   });
+  readFields(ofUnit, "from");
+  const bool isInOrder = groupBytes > 0;  // what units leave in shared memory is there for one of them at a time
+  if (hasPairs)
+    levels.push_back(inner.getDomain());
+  levels.push_back(kernel.getDomain());
+  std::vector<mlir::Block *> below = {&rowLoop.getBody().front()};
+  if (hasPairs)
+    below.insert(below.begin(), &inner.getBody().front());
+  llvm::DenseSet<Operation *> loaded;
+  writeMember(members, "Read read(int64_t " + row + ")", [&] {
+    if (hasPairs) {
+      body.line("const int64_t " + pair + " = " + edgeColumn(placeColumn) + "[" + row + "];");
+      ofRow.lines.push_back("Id " + pair + ";");
+      ofRow.names.push_back("static_cast<Id>(" + pair + ")");
+    }
+    for (mlir::Block *level : below)
+      for (auto load : level->getOps<kern::LoadOp>()) {
+        if (load.getResult().use_empty() || !isKept(load))
+          continue;
+        writeOp(*load);
+        addField(ofRow, load.getResult());
+        loaded.insert(load);
+      }
+    body.line("return {" + llvm::join(ofRow.names, ", ") + "};");
+  });
+  readFields(ofRow, "read");
+  writeMember(members,
+              "void take(Part &part, const Unit &from, const Read &read, int64_t " + unit + ", int64_t " + row +
+                  ", bool isThere)",
+              [&] {
+                body.line("const cuda::Lanes<" + std::to_string(lanes) + ", true> lanes;");
+                if (hasPairs)
+                  body.line("const int64_t " + pair + " = read." + pair + ";");
+                isTaking = true;
+                for (mlir::Block *level : below)
+                  for (Operation &op : *level)
+                    if (!mlir::isa<kern::ForOp>(op) && !loaded.contains(&op))
+                      writeOp(op);
+                isTaking = false;
+              });
+  levels = {unitLoop.getDomain()};
   writeMember(members, "void join(Part &part, const Part &next)", [&] {
     for (Operation *op : state)
       joinPart(*op);
@@ -279,10 +340,11 @@ void CudaWriter::writeChunks(Writer &out) {
   });
   levels.clear();
   const std::string offsets = offsetsName(unitLoop.getDomain(), kernel.getDomain());
-  FormKind units = unitLoop.getDomain() != Domain::Node ? FormKind::PlaceEdgeUnits
-                   : kernel.getDomain() == Domain::Edge ? FormKind::EdgeUnits
-                                                        : FormKind::PlaceUnits;
-  const std::string starts = form(exec::formName({.kind = units, .side = side}));
+  const std::string units =
+      kernel.getDomain() != Domain::Edge
+          ? form(exec::formName({.kind = FormKind::PlaceNode, .side = isSource ? Side::Source : Side::Destination}))
+      : unitLoop.getDomain() != Domain::Node ? edgeColumn(placeColumn)
+                                             : edgeColumn(isSource ? EdgeColumn::Source : EdgeColumn::Destination);
 
   const int groups = kThreads / lanes;
   const int64_t base = cpp::roundUp(kThreads * launch.partBytes + 4 * groups, 16);
@@ -300,13 +362,25 @@ void CudaWriter::writeChunks(Writer &out) {
   if (groupBytes > 0)
     out.line("unsigned char *groupMemory;");
   out.line("cuda::Lanes<" + std::to_string(lanes) + "> lanes;");
+  auto endStruct = [&] {
+    out.indent(out.indentation() - 1);
+    out.line("};");
+  };
   out.open("struct Part");
   out.append(parts);
-  out.indent(out.indentation() - 1);
-  out.line("};");
+  endStruct();
+  for (const auto &[title, fields] : {std::pair("struct Unit", &ofUnit), std::pair("struct Read", &ofRow)}) {
+    if (fields->lines.empty()) {
+      out.line(std::string(title) + " {};");
+      continue;
+    }
+    out.open(title);
+    for (const std::string &line : fields->lines)
+      out.line(line);
+    endStruct();
+  }
   out.append(members);
-  out.indent(out.indentation() - 1);
-  out.line("};");
+  endStruct();
   out.line("static_assert(sizeof(" + name + "::Part) <= " + std::to_string(launch.partBytes) + ");");
   auto writeKernel = [&](const std::string &title, const std::string &call) {
     writeHead(out, title, kThreads);
@@ -323,7 +397,8 @@ void CudaWriter::writeChunks(Writer &out) {
     out.line("HECTOR_CUDA_KERNEL(" + title + ")");
   };
   const std::string group = std::to_string(lanes), part = "static_cast<" + name + "::Part *>(carry)";
-  writeKernel(symbol, "cuda::walkChunks<" + group + ">(walk, " + offsets + ", " + starts + ", " +
+  const int inFlight = rowsInFlight(ofUnit.registers + ofRow.registers, isInOrder);
+  writeKernel(symbol, "cuda::walkChunks<" + group + ", " + std::to_string(inFlight) + ">(walk, " + units + ", " +
                           count(kernel.getDomain()) + ", sizes.grain, " + part + ");");
   writeKernel(symbol + "_cut", "cuda::finishCut<" + group + ">(walk, " + offsets + ", " + count(unitLoop.getDomain()) +
                                    ", sizes.grain * " + std::to_string(groups) + ", " + part + ");");

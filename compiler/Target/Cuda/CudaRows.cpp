@@ -141,9 +141,14 @@ CudaWriter::Point CudaWriter::pointOf(ArrayRef<int64_t> sizes, const std::string
     stride /= size;
     std::string axis = "0";
     if (size > 1) {
-      axis = stride == 1 ? place : "(" + place + " / " + std::to_string(stride) + ")";
+      // A sum has its own parentheses in `place`, and keeps them.
+      axis = place;
+      if (stride != 1)
+        axis += " / " + std::to_string(stride);
       if (size * stride != all)
-        axis = "(" + bare(axis) + " % " + std::to_string(size) + ")";
+        axis += " % " + std::to_string(size);
+      if (axis != place)
+        axis = "(" + axis + ")";
     }
     point.axes.push_back(axis);
   }
@@ -471,6 +476,10 @@ void CudaWriter::writeMatch(kern::MatchOp match) {
 
 //===- Memory ----------------------------------------------------------------------------------------------------===//
 
+bool CudaWriter::isKept(kern::LoadOp load) {
+  return isKeptInRegisters(load.getResult());
+}
+
 void CudaWriter::writeLoad(kern::LoadOp load) {
   if (load.getResult().use_empty())
     return;
@@ -512,27 +521,23 @@ void CudaWriter::writeStore(kern::StoreOp store) {
   Type stored = store.getTable().getType().getElementType();
   const int64_t size = kern::rowSize(store.getRow().getType());
   const std::string &table = tables.at(store.getTable());
-  // A pair of which a chunk has a part is written where it begins.
+  // In a walk over rows, a pair is written with its first one.
   auto loop = mlir::cast<kern::ForOp>(store->getParentOp());
-  auto outer = mlir::dyn_cast<kern::ForOp>(loop->getParentOp());
-  const bool isCut = isChunked && outer && loop.getDomain() != kernel.getDomain();
-  const std::string begins =
-      isCut ? offsetsName(loop.getDomain(), kernel.getDomain()) + "[" + cpp::levelName(loop.getDomain()) + "] >= from"
-            : "";
+  std::string condition = isTaking ? "isThere" : "";
+  if (isTaking && loop.getDomain() != kernel.getDomain())
+    condition += " && " + offsetsName(loop.getDomain(), kernel.getDomain()) + "[" + cpp::levelName(loop.getDomain()) +
+                 "] == " + cpp::levelName(kernel.getDomain());
   if (size > 1) {
     std::string row = inRegisters(store.getRow());
     std::string line = "lanes.store<" + std::to_string(size) + ">(" +
                        rowAt(table, store.getLevel(), store.getPath(), size) + ", " + row + ");";
-    if (isCut)
-      body.line("if (" + begins + ")");
-    isCut ? body.indented(line) : body.line(line);
+    if (!condition.empty())
+      body.line("if (" + condition + ")");
+    condition.empty() ? body.line(line) : body.indented(line);
     return;
   }
   std::string number = inRegisters(store.getRow()), place = pathTo(store.getLevel(), store.getPath());
-  if (!isCut)
-    body.line("if (lanes.isFirst())");
-  else
-    body.line("if (lanes.isFirst() && " + begins + ")");
+  body.line("if (lanes.isFirst()" + (condition.empty() ? "" : " && " + condition) + ")");
   body.indented(cpp::isStoredAsIs(stored) || stored.isInteger(1)
                     ? table + "[" + place + "] = " + number + ";"
                     : "cuda::store(" + table + " + " + place + ", " + number + ");");

@@ -41,8 +41,9 @@ std::string CudaWriter::dropped(kern::MapOp map, const std::string &row, const s
 
 //===- Lanes -----------------------------------------------------------------------------------------------------===//
 
-/// As many lanes as the widest row has numbers, four to a lane; or eight, where all groups of a block meet at barriers.
-void CudaWriter::chooseLanes() {
+/// As many lanes as the widest row has numbers, so many to a lane.
+void CudaWriter::chooseLanes(int numbers) {
+  random.clear();
   int64_t widest = 1;
   kernel.walk([&](Operation *op) {
     for (Type type : op->getResultTypes())
@@ -50,8 +51,7 @@ void CudaWriter::chooseLanes() {
         widest = std::max(widest, kern::rowSize(type));
   });
   lanes = 1;
-  const int64_t own = isOfBlocks ? 8 : 4;
-  while (lanes < 32 && lanes * own < widest)
+  while (lanes < 32 && lanes * numbers < widest)
     lanes *= 2;
 }
 
@@ -67,9 +67,7 @@ void CudaWriter::writeFor(kern::ForOp loop) {
   NameScope scope(*this);
   Operation *around = loop->getParentOp();
   auto outer = mlir::dyn_cast<kern::ForOp>(around);
-  if (outer && isChunked) {
-    openChunkedLoop(loop, outer);
-  } else if (outer) {
+  if (outer) {
     std::string offsets = offsetsName(outer.getDomain(), loop.getDomain()), at = cpp::levelName(outer.getDomain());
     body.open("for (int64_t " + row + " = " + offsets + "[" + at + "]; " + row + " < " + offsets + "[" + at +
               " + 1]; ++" + row + ")");
@@ -381,8 +379,12 @@ std::vector<std::pair<std::string, std::string>> CudaWriter::parameters() {
 void CudaWriter::writeHead(Writer &out, const std::string &name, int threads, int blocks) {
   std::string line = "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) +
                      (blocks > 1 ? ", " + std::to_string(blocks) : "") + ") " + name + "(";
-  for (const auto &[type, name] : parameters())
-    line += type + "__restrict__ " + name + ", ";
+  for (const auto &[type, name] : parameters()) {
+    // Lanes read from buffers what others put there before a barrier: a compiler that is told that nobody else writes
+    // may read too early.
+    const bool isBuffer = llvm::any_of(bufferParameters, [&](const auto &buffer) { return buffer.second == name; });
+    line += type + (isBuffer ? "" : "__restrict__ ") + name + ", ";
+  }
   if (isChunked)
     line += "void *__restrict__ carry, ";
   out.open(line + "const cuda::Sizes sizes)");
@@ -390,21 +392,30 @@ void CudaWriter::writeHead(Writer &out, const std::string &name, int threads, in
 
 void CudaWriter::write(Writer &out) {
   nameTables();
-  kernel.walk([&](Operation *op) { isOfBlocks |= mlir::isa<kern::ProductOp, kern::OuterOp>(op); });
-  chooseLanes();
   noteTotals();
+  noteUnits();
+  mlir::Block &block = kernel.getBody().front();
+  // What lanes do for a row as a whole takes most of the time of a walk over edges: few lanes, then, with much of a
+  // row. Parts of a row, such as heads, are combined by neighbouring lanes.
+  chooseLanes(8);
+  bool hasParts = false;
+  kernel.walk([&](kern::MapOp map) { hasParts |= map.getCombine() && combiningOf(map) == Combining::Parts; });
+  if (!hasParts && canChunk())
+    return writeChunks(out);
+  chooseLanes(4);
+  if (canChunk())
+    return writeChunks(out);
   isSerial = llvm::any_of(totals, [&](kern::TotalOp total) {
     return isInMemory(total) && llvm::any_of(total.getResult().getUsers(), llvm::IsaPred<kern::StepOp>);
   });
-  noteUnits();
-  mlir::Block &block = kernel.getBody().front();
-  if (canChunk())
-    return writeChunks(out);
+  kernel.walk([&](Operation *op) { isOfBlocks |= mlir::isa<kern::ProductOp, kern::OuterOp>(op); });
   for (auto tile : block.getOps<kern::TileOp>())
     launch.tileRows = tile.getHeight().value_or(1);
   // Tiles without products are rows like any others.
   isTiled = isOfBlocks || !totals.empty() ||
             llvm::any_of(block.getOps<kern::TileOp>(), [](kern::TileOp tile) { return tile.getType().has_value(); });
+  if (isOfBlocks)
+    chooseLanes(8);
   if (isOfBlocks && isSerial)
     warps = 1;
   for (size_t i = 0; i < totals.size(); ++i)

@@ -52,13 +52,22 @@ private:
   enum class Combining { All, Parts, Serial };
 
   //===- The kernel ----------------------------------------------------------------------------------------------===//
-  void chooseLanes();
+  void chooseLanes(int numbers);
   std::vector<std::pair<std::string, std::string>> parameters();
   void writeHead(Writer &out, const std::string &name, int threads, int blocks = 1);
-  void openChunkedLoop(kern::ForOp loop, kern::ForOp outer);
   void writePieces();
   bool canChunk();
   void writeChunks(Writer &out);
+  /// Values that one function of the class that walks leaves for another one, as members of a structure.
+  struct Fields {
+    std::vector<std::string> lines;  // their declarations
+    std::vector<std::string> names;
+    std::vector<mlir::Value> values;
+    int64_t registers = 0;
+  };
+  void addField(Fields &fields, mlir::Value value);
+  /// From here on, values are read from the structure `from`.
+  void readFields(const Fields &fields, const std::string &from);
   /// A function of the class that walks: its statements, under its head.
   void writeMember(Writer &out, const std::string &head, llvm::function_ref<void()> statements);
   /// Declares what a lane collects of a unit.
@@ -79,6 +88,8 @@ private:
 
   //===- Statements ----------------------------------------------------------------------------------------------===//
   void writeLoad(kern::LoadOp load);
+  /// Whether a row stays in registers once it is loaded.
+  bool isKept(kern::LoadOp load);
   void writeStore(kern::StoreOp store);
   void writeNumber(kern::NumberOp number);
   void writeBuffer(kern::BufferOp buffer);
@@ -143,7 +154,8 @@ private:
   bool isTiled = false;     // a warp or a block takes pieces of rows; else a group takes units
   bool isOfBlocks = false;  // a block does
   bool isSerial = false;    // only the first group of a warp works
-  bool isChunked = false;   // a group takes rows from `from` to `to` of a unit
+  bool isChunked = false;   // a group takes neighbouring rows, of whatever units
+  bool isTaking = false;    // the statements of a row are written, which may be behind the last one
   int warps = 8;            // of a block that takes pieces
   int64_t groupBytes = 0, blockBytes = 0, joinBytes = 0;
   int64_t keptRegisters = 0, sumRegisters = 0;  // of a lane, for matrices and for sums of products

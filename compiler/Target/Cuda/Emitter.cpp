@@ -10,6 +10,8 @@ Result<exec::Plan> emitCuda(mlir::ModuleOp module, const CudaOptions &options) {
   for (const char *header : {"dropout", "lanes", "math", "pieces", "products", "storage", "traversal"})
     source.line(std::string("#include \"kernels/cuda/") + header + ".cuh\"");
   source.line("");
+  source.line("namespace " + options.prefix + "kernels {");
+  source.line("");
   source.line("namespace cuda = hector::cuda;");
   source.line(std::string("using Id = ") + (options.wideIds ? "int64_t;" : "int32_t;"));
   llvm::StringMap<KernelFacts> facts;
@@ -22,6 +24,8 @@ Result<exec::Plan> emitCuda(mlir::ModuleOp module, const CudaOptions &options) {
     facts[kernel.getSymName()] = std::move(writer.facts);
     facts[kernel.getSymName()].device = std::move(writer.launch);
   }
+  source.line("");
+  source.line("}  // namespace " + options.prefix + "kernels");
   auto plan = planOf(module, options.prefix, facts);
   if (plan) {
     plan->wideIds = options.wideIds;

@@ -1,16 +1,15 @@
-#include "CpuJudge.h"
+#include "CompiledJudge.h"
 
 #include "Rounding.h"
 #include "Ways.h"
 #include "compiler/Import/Import.h"
 #include "compiler/Pipelines/Pipelines.h"
-#include "driver/Cpu.h"
 
-#include <cstring>
+#include <algorithm>
 
 namespace hector::fuzz {
 
-struct CpuJudge::Waiting {
+struct CompiledJudge::Waiting {
   TestProgram test;
   uint64_t number = 0, seed = 0;
   std::string way;
@@ -22,17 +21,17 @@ struct CpuJudge::Waiting {
   size_t inBatch = 0;
 };
 
-struct CpuJudge::Batch {
-  std::vector<std::string> flags;
-  KernelBatch kernels;
+struct CompiledJudge::Batch {
+  std::unique_ptr<CompiledBatch> kernels;
   std::vector<Waiting> programs;  // as `kernels` numbers them
 };
 
-CpuJudge::CpuJudge(std::function<void(uint64_t)> onProgram) : onProgram(std::move(onProgram)), context(makeContext()) {
-  batches.push_back({{"-O1"}, {}, {}});
-  batches.push_back({});
+CompiledJudge::CompiledJudge(const CompiledTarget &target, std::function<void(uint64_t)> onProgram)
+    : target(target), onProgram(std::move(onProgram)), context(makeContext()) {
+  for (bool hasUsualFlags : {false, true})
+    batches.push_back({target.makeBatch(hasUsualFlags), {}});
 }
-CpuJudge::~CpuJudge() = default;
+CompiledJudge::~CompiledJudge() = default;
 
 /// One way of all: the default most often.
 static std::string chooseWay(uint64_t seed) {
@@ -42,7 +41,7 @@ static std::string chooseWay(uint64_t seed) {
   return ways[seed % ways.size()];
 }
 
-std::optional<Failure> CpuJudge::add(const TestProgram &test, uint64_t number, uint64_t seed) {
+std::optional<Failure> CompiledJudge::add(const TestProgram &test, uint64_t number, uint64_t seed) {
   ++counts.programs;
   auto loaded = load(test);
   if (!loaded)
@@ -84,8 +83,7 @@ std::optional<Failure> CpuJudge::add(const TestProgram &test, uint64_t number, u
       return Failure{"failed", status.message()};
   if (mix(seed ^ 7) & 1)
     program->function()->setAttr("flow.graph", randomNumbers(*context, graph, seed));
-  if (mix(seed ^ 8) & 1)
-    program->function()->setAttr("flow.machine", randomMachine(*context, mix(seed)));
+  target.attachMachine(*program, seed);
   for (auto [form, passes] : {std::pair(&*wide, std::string("none")), std::pair(&*program, way)})
     if (Status status = form->runPasses(passes); !status.isOk())
       return Failure{"failed", std::move(status).during("--passes " + passes).message()};
@@ -105,10 +103,10 @@ std::optional<Failure> CpuJudge::add(const TestProgram &test, uint64_t number, u
   Program loops = program->clone();
   if (Status status = loops.formGroups(); !status.isOk())
     return Failure{"failed", status.message()};
-  const bool isUsual = mix(seed ^ 10) % 10 == 0;
+  const bool isUsual = target.hasQuickFlags() && mix(seed ^ 10) % 10 == 0;
   counts.usualFlags += isUsual;
   Batch &batch = batches[isUsual];
-  auto added = batch.kernels.add(loops, graph);
+  auto added = batch.kernels->add(loops, graph);
   if (!added)
     return Failure{"failed", added.status().message()};
   batch.programs.push_back({test, number, seed, way, bound.graph, std::move(*program), arguments, std::move(*exact),
@@ -116,7 +114,7 @@ std::optional<Failure> CpuJudge::add(const TestProgram &test, uint64_t number, u
   return std::nullopt;
 }
 
-std::optional<Failure> CpuJudge::judge(const Waiting &program, const KernelBatch &kernels) {
+std::optional<Failure> CompiledJudge::judge(const Waiting &program, const CompiledBatch &kernels) {
   const exec::Plan &plan = kernels.plan(program.inBatch);
   std::vector<NamedTensor> arguments;
   for (auto [port, table] : llvm::zip_equal(plan.inputs, program.arguments)) {
@@ -125,65 +123,55 @@ std::optional<Failure> CpuJudge::judge(const Waiting &program, const KernelBatch
       shape.insert(shape.begin(), table.rows);
     arguments.push_back({port.name, Tensor::fromDoubles(shape, table.values, DType::F64)});
   }
-  std::vector<Table> first;
-  const int threads[] = {1, 2 + static_cast<int>(program.seed % 4)};
-  for (int count : threads) {
-    auto executor = kernels.prepare(program.inBatch, program.graph, arguments, {.threads = count, .poison = true});
-    if (!executor)
-      return Failure{"failed", executor.status().message()};
-    executor->setTraining(kMode.seed, kMode.step);
-    if (Status status = executor->runAll(); !status.isOk())
-      return Failure{"failed", status.message()};
-    ++counts.runs;
-    auto outputs = resultsOf(*executor, plan);
-    if (!outputs)
-      return Failure{"failed", outputs.status().message()};
-    std::vector<Table> results;
-    for (size_t i = 0; i < outputs->size(); ++i)
-      results.push_back({program.exact[i].rows, program.exact[i].shape, (*outputs)[i].tensor.toDoubles()});
-    auto nameOf = [&](size_t i) { return "`" + plan.outputs[i].name + "`"; };
-    if (!first.empty()) {
-      for (size_t i = 0; i < results.size(); ++i)
-        if (std::memcmp(results[i].values.data(), first[i].values.data(), results[i].values.size() * sizeof(double)) !=
-            0)
-          return Failure{"threads", nameOf(i) + " has other bits with " + std::to_string(count) + " threads"};
-      continue;
+  auto runs = kernels.run(program.inBatch, program.graph, arguments, program.seed);
+  if (!runs)
+    return Failure{"failed", runs.status().message()};
+  counts.runs += static_cast<int64_t>(runs->size());
+  const std::vector<NamedTensor> &first = runs->front().results;
+  auto nameOf = [&](size_t i) { return "`" + plan.outputs[i].name + "`"; };
+  for (const CompiledRun &other : *runs)
+    for (size_t i = 0; i < first.size(); ++i)
+      if (const Tensor &tensor = first[i].tensor;
+          !std::equal(tensor.bytes, tensor.bytes + tensor.numBytes(), other.results[i].tensor.bytes))
+        return Failure{"bits", nameOf(i) + " has other bits " + other.how + ", on " + target.name() +
+                                   " after --passes " + program.way};
+  std::vector<Table> results;
+  for (size_t i = 0; i < first.size(); ++i)
+    results.push_back({program.exact[i].rows, program.exact[i].shape, first[i].tensor.toDoubles()});
+  if (program.isNarrow) {
+    auto found = findUnexplained(program.exact, program.rounded, results);
+    if (!found)
+      return std::nullopt;
+    auto isFar = [&](const std::vector<Table> &others) { return !findUnexplained(program.exact, others, results); };
+    if (isAtKink(program.program, program.graph, program.arguments, program.seed, isFar)) {
+      ++counts.narrowKinks;
+      return std::nullopt;
     }
-    first = results;
-    if (program.isNarrow) {
-      auto found = findUnexplained(program.exact, program.rounded, results);
-      if (!found)
-        continue;
-      auto isFar = [&](const std::vector<Table> &others) { return !findUnexplained(program.exact, others, results); };
+    return Failure{"rounding", nameOf(found->table) + " in f32 is " + found->text + ", on " + target.name() +
+                                   " after --passes " + program.way};
+  }
+  for (size_t i = 0; i < results.size(); ++i)
+    if (auto where = difference(program.exact[i], results[i])) {
+      auto isFar = [&](const std::vector<Table> &others) {
+        for (size_t k = 0; k < others.size(); ++k)
+          if (difference(program.exact[k], others[k]))
+            return true;
+        return false;
+      };
       if (isAtKink(program.program, program.graph, program.arguments, program.seed, isFar)) {
-        ++counts.narrowKinks;
+        ++counts.kinks;
         return std::nullopt;
       }
-      return Failure{"rounding",
-                     nameOf(found->table) + " in f32 is " + found->text + ", after --passes " + program.way};
+      return Failure{"differs",
+                     nameOf(i) + " differs on " + target.name() + " after --passes " + program.way + ": " + *where};
     }
-    for (size_t i = 0; i < results.size(); ++i)
-      if (auto where = difference(program.exact[i], results[i])) {
-        auto isFar = [&](const std::vector<Table> &others) {
-          for (size_t k = 0; k < others.size(); ++k)
-            if (difference(program.exact[k], others[k]))
-              return true;
-          return false;
-        };
-        if (isAtKink(program.program, program.graph, program.arguments, program.seed, isFar)) {
-          ++counts.kinks;
-          return std::nullopt;
-        }
-        return Failure{"differs", nameOf(i) + " differs on cpu after --passes " + program.way + ": " + *where};
-      }
-  }
   return std::nullopt;
 }
 
-std::vector<CpuFailure> CpuJudge::run(Batch &batch) {
-  std::vector<CpuFailure> failures;
+std::vector<CompiledFailure> CompiledJudge::run(Batch &batch) {
+  std::vector<CompiledFailure> failures;
   std::vector<bool> isCompiled(batch.programs.size(), true);
-  for (const KernelBatch::Failure &failure : batch.kernels.compile(batch.flags)) {
+  for (const PlanBatch::Failure &failure : batch.kernels->compile()) {
     std::string others;
     for (size_t i : failure.numbers) {
       isCompiled[i] = false;
@@ -199,22 +187,26 @@ std::vector<CpuFailure> CpuJudge::run(Batch &batch) {
   }
   for (size_t i = 0; i < batch.programs.size(); ++i) {
     const Waiting &program = batch.programs[i];
-    if (!isCompiled[i])
+    if (!isCompiled[i] || last)
       continue;
     onProgram(program.number);
-    if (auto failure = judge(program, batch.kernels))
-      failures.push_back({program.test, program.number, program.seed, *failure});
+    auto failure = judge(program, *batch.kernels);
+    if (!failure)
+      continue;
+    failures.push_back({program.test, program.number, program.seed, *failure});
+    if (!target.isUsable())
+      last = program.number;
   }
-  batch.kernels = KernelBatch();
+  batch.kernels = target.makeBatch(&batch != &batches.front());
   batch.programs.clear();
   return failures;
 }
 
-std::vector<CpuFailure> CpuJudge::run(size_t size) {
-  std::vector<CpuFailure> failures;
+std::vector<CompiledFailure> CompiledJudge::run(size_t size) {
+  std::vector<CompiledFailure> failures;
   for (Batch &batch : batches)
     if (batch.programs.size() >= size)
-      for (CpuFailure &failure : run(batch))
+      for (CompiledFailure &failure : run(batch))
         failures.push_back(std::move(failure));
   return failures;
 }
