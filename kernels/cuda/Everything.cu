@@ -95,14 +95,17 @@ extern "C" __global__ void useNumbers(float *floats, double *doubles, cuda::bf16
 HECTOR_CUDA_KERNEL(useNumbers)
 
 template <class T, int kInner, int kOuter> __device__ void useProducts(const T *w, T *sums, int rows) {
-  constexpr int kStride = cuda::paddedColumns<T>(kInner), kResultStride = cuda::paddedColumns<T>(kOuter);
-  T *tile = cuda::sharedMemory<T>(), *result = tile + cuda::kTileRows * kStride;
-  cuda::multiply<T, kInner, kOuter>(tile, kStride, w, kOuter, result, kResultStride, rows);
-  cuda::multiply<T, kInner, kOuter, cuda::Layout::Transposed, kInner % 4 == 0, true>(tile, kStride, w, kInner, result,
-                                                                                     kResultStride, rows);
-  cuda::addOuterProducts<T, kInner, kOuter, true>(tile, kStride, result, kResultStride, sums, kOuter, rows);
+  constexpr int kStride = cuda::paddedColumns<T>(kInner), kResultStride = cuda::paddedColumns<T>(kOuter), kWarps = 8;
+  constexpr bool canKeep = cuda::divideProduct(kInner, kOuter, kWarps, true).numbers <= 32;
+  T *tile = cuda::sharedMemory<T>(), *result = tile + 64 * kStride;
+  cuda::Weights<T, kInner, kOuter, kWarps>(w).multiply(tile, kStride, result, kResultStride, rows);
+  cuda::Weights<T, kInner, kOuter, kWarps, cuda::Layout::Transposed, kInner % 4 == 0, true, canKeep>(w).multiply(
+      tile, kStride, result, kResultStride, rows);
+  cuda::multiplyRow<T, kInner, kOuter, kWarps>(tile, w, result);
+  cuda::multiplyRow<T, kInner, kOuter, kWarps, cuda::Layout::Transposed, kInner % 4 == 0, true>(tile, w, result);
+  cuda::addOuterProducts<T, kInner, kOuter, kWarps, true>(tile, kStride, result, kResultStride, sums, kOuter, rows);
   if constexpr (kInner <= 64 && kOuter <= 64) {
-    cuda::OuterProducts<T, kInner, kOuter> products;
+    cuda::OuterProducts<T, kInner, kOuter, kWarps> products;
     for (int i = 0; i < rows; ++i)
       products.add(tile, kStride, result, kResultStride, i);
     products.forEach([&](int i, int j, T sum) { sums[i * kOuter + j] = sum; });

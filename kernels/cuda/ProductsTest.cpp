@@ -72,27 +72,24 @@ template <class T> Matrix<T> expected(const Matrix<T> &a, const Matrix<T> &w, in
   return Matrix<T>(a.rows, w.columns, stride).fill([&](int r, int j) { return static_cast<T>(sums.at(r, j)); });
 }
 
-/// Copies a tile to shared memory, and waits for it. The rows that it does not have are left as they are.
+/// Copies a tile to shared memory. The rows that it does not have are left as they are.
 template <class T> T *toShared(T *at, const Matrix<T> &tile) {
-  for (size_t i = static_cast<size_t>(cuda::lane()); i < tile.numbers.size(); i += 32)
+  for (size_t i = static_cast<size_t>(cuda::threadInBlock()); i < tile.numbers.size(); i += cuda::numThreads())
     at[i] = tile.numbers[i];
-  cuda::syncWarp();
   return at;
 }
 
-/// The product as a warp computes it in shared memory.
-template <class T, int kInner, int kOuter, Layout layout = Layout::Plain, bool isAligned = false,
-          bool isGuarded = false>
-Matrix<T> product(const Matrix<T> &a, const Matrix<T> &w) {
-  Matrix<T> c(a.rows, kOuter, cuda::paddedColumns<T>(kOuter));
-  emulate(1, 32, static_cast<int64_t>((a.numbers.size() + c.numbers.size()) * sizeof(T)), [&] {
+/// What `compute(a, c)` makes of a tile in shared memory, with a block of kWarps warps.
+template <int kWarps, class T, class F> Matrix<T> computeTile(const Matrix<T> &a, int columns, F compute) {
+  Matrix<T> c(a.rows, columns, cuda::paddedColumns<T>(columns));
+  emulate(1, 32 * kWarps, static_cast<int64_t>((a.numbers.size() + c.numbers.size()) * sizeof(T)), [&] {
     const T *left = toShared(cuda::sharedMemory<T>(), a);
     T *result = cuda::sharedMemory<T>() + a.numbers.size();
-    cuda::multiply<T, kInner, kOuter, layout, isAligned, isGuarded>(left, a.stride, w.data(), w.stride, result,
-                                                                    c.stride, a.rows);
-    for (int r = 0; r < c.rows; ++r)
-      for (int j = cuda::lane(); j < c.stride; j += 32)
-        c.at(r, j) = result[r * c.stride + j];
+    cuda::syncBlock();
+    compute(left, result, c.stride);
+    cuda::syncBlock();
+    for (int i = cuda::threadInBlock(); i < c.rows * c.stride; i += cuda::numThreads())
+      c.numbers[i] = result[i];
   });
   // What was not written is NaN of the same bits.
   for (T &number : c.numbers)
@@ -101,24 +98,48 @@ Matrix<T> product(const Matrix<T> &a, const Matrix<T> &w) {
   return c;
 }
 
+/// The product as a block computes it, with the matrix in registers or in memory.
+template <class T, int kInner, int kOuter, Layout layout = Layout::Plain, bool isAligned = false,
+          bool isGuarded = false, bool isKept = false, int kWarps = 8>
+Matrix<T> product(const Matrix<T> &a, const Matrix<T> &w) {
+  return computeTile<kWarps>(a, kOuter, [&](const T *left, T *result, int stride) {
+    const cuda::Weights<T, kInner, kOuter, kWarps, layout, isAligned, isGuarded, isKept> weights(w.data());
+    weights.multiply(left, a.stride, result, stride, a.rows);
+  });
+}
+/// The product of a single row.
+template <class T, int kInner, int kOuter, Layout layout = Layout::Plain, bool isAligned = false,
+          bool isGuarded = false>
+Matrix<T> rowProduct(const Matrix<T> &a, const Matrix<T> &w) {
+  return computeTile<8>(a, kOuter, [&](const T *left, T *result, int) {
+    cuda::multiplyRow<T, kInner, kOuter, 8, layout, isAligned, isGuarded>(left, w.data(), result);
+  });
+}
+template <class T> Matrix<T> rowOf(const Matrix<T> &a, int row) {
+  return Matrix<T>(1, a.columns, a.stride).fill([&](int, int k) { return a.at(row, k); });
+}
+
 /// `before` + Σ a[r]·g[r], by the two ways there are.
-template <class T, int kInner, int kOuter, bool isGuarded = false>
+template <class T, int kInner, int kOuter, bool isGuarded = false, int kWarps = 8>
 Matrix<T> outerProductsInMemory(const Matrix<T> &a, const Matrix<T> &g, const Matrix<T> &before) {
   Matrix<T> w = before;
-  emulate(1, 32, static_cast<int64_t>((a.numbers.size() + g.numbers.size()) * sizeof(T)), [&] {
+  emulate(1, 32 * kWarps, static_cast<int64_t>((a.numbers.size() + g.numbers.size()) * sizeof(T)), [&] {
     const T *left = toShared(cuda::sharedMemory<T>(), a);
     const T *right = toShared(cuda::sharedMemory<T>() + a.numbers.size(), g);
-    cuda::addOuterProducts<T, kInner, kOuter, isGuarded>(left, a.stride, right, g.stride, w.data(), w.stride, a.rows);
+    cuda::syncBlock();
+    cuda::addOuterProducts<T, kInner, kOuter, kWarps, isGuarded>(left, a.stride, right, g.stride, w.data(), w.stride,
+                                                                 a.rows);
   });
   return w;
 }
-template <class T, int kInner, int kOuter, bool isGuarded = false>
+template <class T, int kInner, int kOuter, bool isGuarded = false, int kWarps = 8>
 Matrix<T> outerProductsInRegisters(const Matrix<T> &a, const Matrix<T> &g, const Matrix<T> &before, int rows) {
   Matrix<T> w = before;
-  emulate(1, 32, static_cast<int64_t>((a.numbers.size() + g.numbers.size()) * sizeof(T)), [&] {
+  emulate(1, 32 * kWarps, static_cast<int64_t>((a.numbers.size() + g.numbers.size()) * sizeof(T)), [&] {
     const T *left = toShared(cuda::sharedMemory<T>(), a);
     const T *right = toShared(cuda::sharedMemory<T>() + a.numbers.size(), g);
-    cuda::OuterProducts<T, kInner, kOuter, isGuarded> sums;
+    cuda::syncBlock();
+    cuda::OuterProducts<T, kInner, kOuter, kWarps, isGuarded> sums;
     for (int first = 0; first < a.rows; first += rows)
       sums.add(left + first * a.stride, a.stride, right + first * g.stride, g.stride,
                a.rows - first < rows ? a.rows - first : rows);
@@ -131,18 +152,23 @@ Matrix<T> outerProductsInRegisters(const Matrix<T> &a, const Matrix<T> &g, const
 
 template <class T, int kInner, int kOuter> void checkSizes() {
   SCOPED_TRACE(testing::Message() << kInner << " x " << kOuter);
-  const int rows = 1 + (kInner * 7 + kOuter) % 16;
-  const Matrix<T> a = tile<T>(rows, kInner, 1), w = integers<T>(kInner, kOuter, kOuter + 3, 2);
+  constexpr bool canKeep = cuda::divideProduct(kInner, kOuter, 8, true).numbers <= 32;
+  const int rows = 1 + (kInner * 7 + kOuter * 13) % (kInner + kOuter > 500 ? 16 : 64);  // that fit in shared memory
+  const Matrix<T> a = tile<T>(rows, kInner, 1), w = integers<T>(kInner, kOuter, kOuter, 2), t = w.transposed();
   const Matrix<T> sums = expected(a, w, cuda::paddedColumns<T>(kOuter));
   EXPECT_EQ((product<T, kInner, kOuter>(a, w)), sums);
-  EXPECT_EQ((product<T, kInner, kOuter, Layout::Transposed>(a, w.transposed())), sums);
+  EXPECT_EQ((product<T, kInner, kOuter, Layout::Transposed>(a, t)), sums);
+  EXPECT_EQ((product<T, kInner, kOuter, Layout::Plain, false, false, canKeep>(a, w)), sums);
+  EXPECT_EQ((product<T, kInner, kOuter, Layout::Transposed, false, false, canKeep>(a, t)), sums);
+  EXPECT_EQ((rowProduct<T, kInner, kOuter>(rowOf(a, 0), w)), rowOf(sums, 0));
+  EXPECT_EQ((rowProduct<T, kInner, kOuter, Layout::Transposed>(rowOf(a, 0), t)), rowOf(sums, 0));
 
   const Matrix<T> g = tile<T>(rows, kOuter, 3), before = integers<T>(kInner, kOuter, kOuter + 3, 4);
   Matrix<T> added = expected(a.transposed(), g, kOuter + 3);
   added.fill([&](int i, int j) { return before.at(i, j) + added.at(i, j); });
   EXPECT_EQ((outerProductsInMemory<T, kInner, kOuter>(a, g, before)), added);
   if constexpr (kInner <= 64 && kOuter <= 64) {
-    EXPECT_EQ((outerProductsInRegisters<T, kInner, kOuter>(a, g, before, 16)), added);
+    EXPECT_EQ((outerProductsInRegisters<T, kInner, kOuter>(a, g, before, 64)), added);
   }
 }
 
@@ -176,21 +202,56 @@ TYPED_TEST(CudaProducts, AreExactForIntegersOfLargeSizes) {
 TYPED_TEST(CudaProducts, AreExactForEveryNumberOfRows) {
   using T = TypeParam;
   const Matrix<T> w = integers<T>(24, 20, 20, 2);
-  for (int rows = 1; rows <= 16; ++rows) {
+  for (int rows = 1; rows <= 64; ++rows) {
     const Matrix<T> a = tile<T>(rows, 24, 1), g = tile<T>(rows, 20, 3);
     EXPECT_EQ((product<T, 24, 20>(a, w)), expected(a, w, cuda::paddedColumns<T>(20))) << rows;
     Matrix<T> zeros(24, 20, 20);
     zeros.fill([](int, int) { return T(0); });
-    EXPECT_EQ((outerProductsInRegisters<T, 24, 20>(a, g, zeros, 16)), expected(a.transposed(), g, 20)) << rows;
+    EXPECT_EQ((outerProductsInRegisters<T, 24, 20>(a, g, zeros, 64)), expected(a.transposed(), g, 20)) << rows;
   }
+}
+
+TYPED_TEST(CudaProducts, AreExactForEveryNumberOfWarps) {
+  using T = TypeParam;
+  const Matrix<T> a = tile<T>(50, 24, 1), w = integers<T>(24, 40, 40, 2), g = tile<T>(50, 40, 3);
+  const Matrix<T> sums = expected(a, w, cuda::paddedColumns<T>(40)), outer = expected(a.transposed(), g, 40);
+  Matrix<T> zeros(24, 40, 40);
+  zeros.fill([](int, int) { return T(0); });
+  EXPECT_EQ((product<T, 24, 40, Layout::Plain, true, false, true, 1>(a, w)), sums);
+  EXPECT_EQ((product<T, 24, 40, Layout::Plain, true, false, false, 1>(a, w)), sums);
+  EXPECT_EQ((product<T, 24, 40, Layout::Plain, true, false, true, 4>(a, w)), sums);
+  EXPECT_EQ((outerProductsInRegisters<T, 24, 40, false, 1>(a, g, zeros, 64)), outer);
+  EXPECT_EQ((outerProductsInMemory<T, 24, 40, false, 1>(a, g, zeros)), outer);
 }
 
 TYPED_TEST(CudaProducts, AreTheSameFromAlignedMatrices) {
   using T = TypeParam;
-  const Matrix<T> a = tile<T>(16, 64, 1, false), w = fractions<T>(64, 64, 64, 2);
+  const Matrix<T> a = tile<T>(64, 64, 1, false), w = fractions<T>(64, 64, 64, 2), t = w.transposed();
   const Matrix<T> plain = product<T, 64, 64>(a, w);
   EXPECT_EQ((product<T, 64, 64, Layout::Plain, true>(a, w)), plain);
-  EXPECT_EQ((product<T, 64, 64, Layout::Transposed, true>(a, w.transposed())), plain);
+  EXPECT_EQ((product<T, 64, 64, Layout::Transposed, true>(a, t)), plain);
+  EXPECT_EQ((product<T, 64, 64, Layout::Plain, true, false, true>(a, w)), plain);
+  EXPECT_EQ((product<T, 64, 64, Layout::Transposed, true, false, true>(a, t)), plain);
+}
+
+TYPED_TEST(CudaProducts, OfOneRowAreExactFromAlignedMatrices) {
+  using T = TypeParam;
+  const Matrix<T> a = tile<T>(1, 36, 1), w = integers<T>(36, 20, 20, 2);
+  const Matrix<T> sums = expected(a, w, cuda::paddedColumns<T>(20));
+  EXPECT_EQ((rowProduct<T, 36, 20, Layout::Plain, true>(a, w)), sums);
+  EXPECT_EQ((rowProduct<T, 36, 20, Layout::Transposed, true>(a, w.transposed())), sums);
+}
+
+TEST(CudaProductsOfFloats, ReadMatricesAsTheyAreStored) {
+  const Matrix<float> a = tile<float>(20, 24, 1), w = integers<float>(24, 12, 12, 2);
+  std::vector<cuda::bf16> stored(w.numbers.size());
+  for (size_t i = 0; i < stored.size(); ++i)
+    cuda::store(&stored[i], w.numbers[i]);
+  const Matrix<float> c = computeTile<8>(a, 12, [&](const float *left, float *result, int stride) {
+    const cuda::Weights<float, 24, 12, 8, Layout::Plain, false, false, true, cuda::bf16> weights(stored.data());
+    weights.multiply(left, a.stride, result, stride, a.rows);
+  });
+  EXPECT_EQ(c, expected(a, w, cuda::paddedColumns<float>(12)));
 }
 
 // --- rounding -------------------------------------------------------------------------------------------------------
@@ -219,7 +280,7 @@ TEST(CudaProductsOfFloats, SumsOverManyRowsAreAsGoodAsFloats) {
   const Matrix<float> a = tile<float>(512, 16, 1, false), g = tile<float>(512, 16, 2, false);
   Matrix<float> zeros(16, 16, 16);
   zeros.fill([](int, int) { return 0.0f; });
-  EXPECT_LT(relativeError(outerProductsInRegisters<float, 16, 16>(a, g, zeros, 16),
+  EXPECT_LT(relativeError(outerProductsInRegisters<float, 16, 16>(a, g, zeros, 64),
                           expected(inDouble(a.transposed()), inDouble(g), 16)),
             6e-7);
 }
@@ -276,6 +337,8 @@ TYPED_TEST(CudaProducts, GuardedRowsOfZerosGiveZerosWhateverTheMatrixHolds) {
     a.at(2, k) = k % 2 ? T(0) : -T(0);
   w.at(7, 3) = std::numeric_limits<T>::quiet_NaN();
   w.at(8, 4) = std::numeric_limits<T>::infinity();
+  for (int j = 0; j < 10; ++j)
+    EXPECT_EQ((rowProduct<T, 20, 10, Layout::Plain, false, true>(rowOf(a, 2), w).at(0, j)), T(0)) << j;
   const Matrix<T> guarded = product<T, 20, 10, Layout::Plain, false, true>(a, w);
   const Matrix<T> unguarded = product<T, 20, 10>(a, w);
   for (int j = 0; j < 10; ++j) {
@@ -298,7 +361,7 @@ TYPED_TEST(CudaProducts, GuardedSumsLeaveOutRowsOfZeros) {
   Matrix<T> sums = expected(without.transposed(), g, 10);
   sums.fill([&](int i, int j) { return before.at(i, j) + sums.at(i, j); });
   EXPECT_EQ((outerProductsInMemory<T, 20, 10, true>(a, g, before)), sums);
-  EXPECT_EQ((outerProductsInRegisters<T, 20, 10, true>(a, g, before, 16)), sums);
+  EXPECT_EQ((outerProductsInRegisters<T, 20, 10, true>(a, g, before, 64)), sums);
   EXPECT_TRUE(std::isnan(outerProductsInMemory<T, 20, 10>(a, g, before).at(6, 0)));
 }
 

@@ -144,6 +144,23 @@ template <int kGroups> __device__ __forceinline__ void waitCopies() {
 #endif
 }
 
+// --- registers ------------------------------------------------------------------------------------------------------
+
+/// A number of which the compiler does not know that it is the same as before. What is computed from it in a loop is
+/// computed there, instead of once before it, and takes no registers elsewhere.
+__device__ __forceinline__ float hidden(float x) {
+#ifndef HECTOR_EMULATED
+  asm volatile("" : "+f"(x));
+#endif
+  return x;
+}
+__device__ __forceinline__ double hidden(double x) {
+#ifndef HECTOR_EMULATED
+  asm volatile("" : "+d"(x));
+#endif
+  return x;
+}
+
 // --- threads together -----------------------------------------------------------------------------------------------
 
 /// Waits for all threads of the block. What they wrote before is seen after it.
@@ -284,26 +301,24 @@ __device__ __forceinline__ void multiplyF64(double (&sums)[2], double a, double 
 #endif
 }
 
-/// The nearest number of TF32; of two that are equally near, the one further from 0. NaN stays NaN.
+/// The nearest number of TF32; of two that are equally near, the one further from 0. Not for NaN.
 __device__ __forceinline__ float toTf32(float x) {
 #ifdef HECTOR_EMULATED
-  const uint32_t bits = __builtin_bit_cast(uint32_t, x);
-  return x != x ? x : __builtin_bit_cast(float, (bits + 0x1000u) & 0xffffe000u);
+  return __builtin_bit_cast(float, (__builtin_bit_cast(uint32_t, x) + 0x1000u) & 0xffffe000u);
 #else
-  uint32_t bits;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
-  return __uint_as_float(bits);
+  return __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u);
 #endif
 }
 
-/// A float as the sum of two numbers of TF32, to 21 bits. With x = big + small, and y as well, big·big + big·small +
-/// small·big is x·y but for 2^-22 of it. Numbers that are not finite, or not when rounded, have no such sum.
+/// A float as the sum of two numbers, of which the matrix instructions take what is TF32: together 21 bits. With x = big
+/// + small, and y as well, big·big + big·small + small·big is x·y but for 2^-21 of it. Numbers that are not finite, or
+/// not when rounded, have no such sum: their products are not finite.
 struct SplitTf32 {
   float big, small;
 };
 __device__ __forceinline__ SplitTf32 splitTf32(float x) {
   const float big = toTf32(x);
-  return {big, toTf32(x - big)};
+  return {big, x - big};
 }
 
 }  // namespace hector::cuda

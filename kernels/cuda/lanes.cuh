@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernels/cuda/device.cuh"
+#include "kernels/cuda/division.hpp"
 #include "kernels/cuda/math.cuh"
 #include "kernels/cuda/storage.cuh"
 
@@ -125,6 +126,22 @@ public:
       *reinterpret_cast<Pack<Stored, Here::kPack> *>(own + Here::place(0, c)) = pack;
     }
   }
+  /// Starts to copy a row of global memory to shared memory, where `load` will read it. Packs have 4 bytes or more. A
+  /// single number is copied by the first lane, and the others see it after a barrier.
+  template <int kSize, class Stored> __device__ __forceinline__ static void copy(Stored *to, const Stored *from) {
+    using Here = Shares<kSize, kLanes>;
+    HECTOR_UNROLL
+    for (int round = 0; round < Here::kRounds; ++round) {
+      const int c = round * Here::kPack, place = Here::place(lane(), c);
+      constexpr int kBytes = sizeof(Stored) * Here::kPack;
+      if (!has<kSize>(c))
+        continue;
+      HECTOR_UNROLL
+      for (int part = 0; part < partsOf(kBytes, 16); ++part)
+        copyAsync<kBytes < 16 ? kBytes : 16>(to + place + part * (16 / sizeof(Stored)),
+                                             from + place + part * (16 / sizeof(Stored)));
+    }
+  }
   /// Writes a row to memory where all lanes of the group may read it. Nobody of the group still reads what was there.
   template <int kSize, class T, class Stored>
   __device__ __forceinline__ static void share(Stored *to, const Row<T, kSize, kLanes> &row) {
@@ -235,6 +252,76 @@ public:
     HECTOR_UNROLL
     for (int c = 0; c < Row<T, kSize, kLanes>::kOwn; ++c)
       joinNearest(nearest[c], distance[c]);
+  }
+
+  // --- over the warps of the block ----------------------------------------------------------------------------------
+
+  /// Joins what each of the kWarps warps of the block has; all groups of a warp have the same. All threads take part, and
+  /// all get the same bits: those of the first warp are always on the left. `scratch` is shared memory for a row of each
+  /// warp, aligned to 16 bytes.
+  template <int kWarps, class T, int kSize, class F>
+  __device__ __forceinline__ static void joinWarps(Row<T, kSize, kLanes> &row, void *scratch, F &&take) {
+    T *rows = shareWithWarps(row, scratch);
+    HECTOR_KEEP_LOOP
+    for (int other = 1; other < kWarps; ++other) {
+      const auto next = load<kSize>(static_cast<const T *>(rows) + other * kSize);
+      HECTOR_UNROLL
+      for (int c = 0; c < Row<T, kSize, kLanes>::kOwn; ++c)
+        row[c] = take(row[c], next[c]);
+    }
+  }
+  template <int kWarps, class T, class F>
+  __device__ __forceinline__ static void joinWarps(T &value, void *scratch, F &&take) {
+    T *values = shareWithWarps(value, scratch);
+    HECTOR_KEEP_LOOP
+    for (int other = 1; other < kWarps; ++other)
+      value = take(value, values[other]);
+  }
+  /// The same for numbers of rows and their distances, one after the other in `scratch`.
+  template <int kWarps, class T, int kSize>
+  __device__ __forceinline__ static void joinNearestWarps(Row<int64_t, kSize, kLanes> &nearest,
+                                                          Row<T, kSize, kLanes> &distance, void *scratch) {
+    auto *distances = static_cast<int64_t *>(scratch) + kWarps * kSize;
+    const int64_t *rows = shareWithWarps(nearest, scratch);
+    const T *rowDistances = shareWithWarps(distance, distances);
+    HECTOR_KEEP_LOOP
+    for (int other = 1; other < kWarps; ++other) {
+      const auto row = load<kSize>(rows + other * kSize);
+      const auto rowDistance = load<kSize>(rowDistances + other * kSize);
+      HECTOR_UNROLL
+      for (int c = 0; c < Row<T, kSize, kLanes>::kOwn; ++c)
+        takeNearer(nearest[c], distance[c], row[c], rowDistance[c]);
+    }
+  }
+  template <int kWarps, class T>
+  __device__ __forceinline__ static void joinNearestWarps(int64_t &nearest, T &distance, void *scratch) {
+    const int64_t *rows = shareWithWarps(nearest, scratch);
+    const T *distances = shareWithWarps(distance, static_cast<int64_t *>(scratch) + kWarps);
+    HECTOR_KEEP_LOOP
+    for (int other = 1; other < kWarps; ++other)
+      takeNearer(nearest, distance, rows[other], distances[other]);
+  }
+
+private:
+  /// Writes what each warp has, and takes that of the first.
+  template <class T, int kSize>
+  __device__ __forceinline__ static T *shareWithWarps(Row<T, kSize, kLanes> &row, void *scratch) {
+    T *rows = static_cast<T *>(scratch);
+    syncBlock();
+    if (groupInWarp() == 0)
+      store<kSize>(rows + warp() * kSize, row);
+    syncBlock();
+    row = load<kSize>(static_cast<const T *>(rows));
+    return rows;
+  }
+  template <class T> __device__ __forceinline__ static T *shareWithWarps(T &value, void *scratch) {
+    T *values = static_cast<T *>(scratch);
+    syncBlock();
+    if (cuda::lane() == 0)
+      values[warp()] = value;
+    syncBlock();
+    value = values[0];
+    return values;
   }
 };
 

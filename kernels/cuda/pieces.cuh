@@ -1,4 +1,4 @@
-/// How generated kernels divide rows among warps, and where they leave what is to be joined.
+/// How generated kernels divide rows among warps and blocks, and where they leave what is to be joined.
 #pragma once
 
 #include "kernels/common/segments.hpp"
@@ -14,6 +14,12 @@ __device__ __forceinline__ int64_t warpInGrid() {
 }
 __device__ __forceinline__ int64_t warpsInGrid() {
   return numBlocks() * (numThreads() / kWarp);
+}
+__device__ __forceinline__ int64_t blockInGrid() {
+  return blockNumber();
+}
+__device__ __forceinline__ int64_t blocksInGrid() {
+  return numBlocks();
 }
 __device__ __forceinline__ int64_t threadInGrid() {
   return blockNumber() * numThreads() + threadInBlock();

@@ -1,40 +1,45 @@
-/// Products of a tile of rows with a matrix, and sums of outer products of two tiles, by one warp on the matrix
-/// instructions. T is float or double.
+/// Products of a tile of rows with a matrix, and sums of outer products of two tiles, by the kWarps warps of a block on
+/// the matrix instructions. T is float or double.
 ///
-/// The 32 lanes share the work so that every load takes 16 bytes where they are aligned. With group = lane / 4 and
-/// t = lane % 4, one step multiplies 16 rows by 16·8 numbers for kTiles times 8 columns:
+/// Warps divide the columns of a product among themselves, and then its rows, 32 at a time. Each lane keeps what it needs
+/// of the matrix in registers, for all tiles that are multiplied by it, if it is small enough. Sums of outer products are
+/// divided into blocks of 16 rows and up to 32 columns.
 ///
-/// - of the left side, a lane brings the terms 4t to 4t + 3 of the rows `group` and `group` + 8;
+/// The 32 lanes of a warp share the work so that every load takes 16 bytes where they are aligned. With group = lane / 4
+/// and t = lane % 4, one step multiplies 16 rows by 16·8 numbers for kTiles times 8 columns:
+///
+/// - of the left side, a lane brings the terms 4t to 4t + 3 of two rows, `rowOf(group)` and the one 8 further on;
 /// - of the right side, the same terms of kTiles neighbouring columns from kTiles · group on;
 /// - of the sums, it gets 2·kTiles neighbouring columns from 2·kTiles · t on, of its two rows.
 ///
-/// So the instruction's own order of terms and columns is permuted, which changes nothing but the order in which the
-/// terms of a sum are added. That order depends on the sizes alone: where tiles are cut changes no bit of a product.
+/// So the instruction's own order of terms, rows and columns is permuted, which changes nothing but the order in which
+/// the terms of a sum are added. That order depends on the sizes alone: where tiles are cut changes no bit of a product.
 ///
 /// Floats are split into two numbers of TF32 (3×TF32), and sums leave the tensor core after 32 terms, since it
-/// truncates. The error is that of float, about 4e-7 of the norms. Neither works with inf, with NaN, or next to the
+/// truncates. The error is that of float, about 3e-7 of the norms. Neither works with inf, with NaN, or next to the
 /// largest float: a sum that is not finite is computed again, term by term, so that it is what float makes of it.
 ///
 /// "Guarded" are products in which a row of zeros stands for no row at all: it gives zeros, or adds nothing, whatever
 /// inf or NaN it meets on the other side.
 ///
-/// Tiles are in shared memory. They start at multiples of 16 bytes, and so do their rows; `paddedColumns` is the
-/// distance between rows that has the fewest bank conflicts. All lanes of a warp call together, with the same
-/// arguments, after a barrier that follows the writing of the tiles. When a product returns, all lanes see it.
+/// Tiles are in shared memory, or in the memory of the device. They start at multiples of 16 bytes, and so do their rows;
+/// `paddedColumns` is the distance between rows that has no bank conflicts. All threads of a block call together, with
+/// the same arguments, after a barrier that follows the writing of the tiles. Another one has to follow before anyone
+/// reads what was computed, or writes to what was read.
 #pragma once
 
 #include "kernels/cuda/device.cuh"
+#include "kernels/cuda/division.hpp"
 #include "kernels/cuda/math.cuh"
+#include "kernels/cuda/storage.cuh"
 
 namespace hector::cuda {
 
 using namespace common;
 
-inline constexpr int kTileRows = 16;
-
-/// The least distance between rows of n numbers that is an odd multiple of 64 bytes.
+/// The least distance between rows of n numbers that is an odd multiple of 32 bytes.
 template <class T> HECTOR_ANYWHERE constexpr int paddedColumns(int n) {
-  constexpr int kNumbers = 64 / sizeof(T);
+  constexpr int kNumbers = 32 / sizeof(T);
   const int pieces = (n + kNumbers - 1) / kNumbers;
   return (pieces % 2 == 0 ? pieces + 1 : pieces) * kNumbers;
 }
@@ -47,6 +52,7 @@ template <class T> struct Terms;
 template <> struct Terms<float> {
   float big[4], small[4];
 
+  Terms() = default;
   __device__ __forceinline__ explicit Terms(const float (&numbers)[4]) {
     HECTOR_UNROLL
     for (int i = 0; i < 4; ++i) {
@@ -60,6 +66,7 @@ template <> struct Terms<float> {
 template <> struct Terms<double> {
   double numbers[4];
 
+  Terms() = default;
   __device__ __forceinline__ explicit Terms(const double (&values)[4]) {
     HECTOR_UNROLL
     for (int i = 0; i < 4; ++i)
@@ -67,50 +74,71 @@ template <> struct Terms<double> {
   }
 };
 
-/// sums += the products of 16 rows and 8 columns over 16 terms. `upper` is of row `group`, `lower` of `group` + 8.
-__device__ __forceinline__ void multiplyAdd(float (&sums)[4], const Terms<float> &upper, const Terms<float> &lower,
-                                            const Terms<float> &column) {
+/// sums += the products of kRowTiles times 16 rows and kTiles times 8 columns over 16 terms. `upper` are of the first 8
+/// rows of each 16, `lower` of the others. Neighbouring instructions add to different sums.
+template <int kRowTiles, int kTiles>
+__device__ __forceinline__ void multiplyAdd(float (&sums)[kRowTiles][kTiles][4], const Terms<float> (&upper)[kRowTiles],
+                                            const Terms<float> (&lower)[kRowTiles],
+                                            const Terms<float> (&columns)[kTiles]) {
   HECTOR_UNROLL
   for (int i = 0; i < 4; i += 2) {
-    const float big[4] = {upper.big[i], lower.big[i], upper.big[i + 1], lower.big[i + 1]};
-    const float small[4] = {upper.small[i], lower.small[i], upper.small[i + 1], lower.small[i + 1]};
-    const float bigColumn[2] = {column.big[i], column.big[i + 1]};
-    const float smallColumn[2] = {column.small[i], column.small[i + 1]};
-    multiplyTf32(sums, small, bigColumn);  // the smallest first
-    multiplyTf32(sums, big, smallColumn);
-    multiplyTf32(sums, big, bigColumn);
+    HECTOR_UNROLL
+    for (int part = 0; part < 3; ++part) {  // small · big, big · small, big · big: the smallest first
+      HECTOR_UNROLL
+      for (int row = 0; row < kRowTiles; ++row) {
+        const Terms<float> &up = upper[row], &low = lower[row];
+        const float big[4] = {up.big[i], low.big[i], up.big[i + 1], low.big[i + 1]};
+        const float small[4] = {up.small[i], low.small[i], up.small[i + 1], low.small[i + 1]};
+        HECTOR_UNROLL
+        for (int tile = 0; tile < kTiles; ++tile) {
+          const float bigColumn[2] = {columns[tile].big[i], columns[tile].big[i + 1]};
+          const float smallColumn[2] = {columns[tile].small[i], columns[tile].small[i + 1]};
+          multiplyTf32(sums[row][tile], part == 0 ? small : big, part == 1 ? smallColumn : bigColumn);
+        }
+      }
+    }
   }
 }
-__device__ __forceinline__ void multiplyAdd(double (&sums)[4], const Terms<double> &upper, const Terms<double> &lower,
-                                            const Terms<double> &column) {
-  double high[2] = {sums[0], sums[1]}, low[2] = {sums[2], sums[3]};
+template <int kRowTiles, int kTiles>
+__device__ __forceinline__ void multiplyAdd(double (&sums)[kRowTiles][kTiles][4],
+                                            const Terms<double> (&upper)[kRowTiles],
+                                            const Terms<double> (&lower)[kRowTiles],
+                                            const Terms<double> (&columns)[kTiles]) {
   HECTOR_UNROLL
-  for (int i = 0; i < 4; ++i) {
-    multiplyF64(high, upper.numbers[i], column.numbers[i]);
-    multiplyF64(low, lower.numbers[i], column.numbers[i]);
+  for (int row = 0; row < kRowTiles; ++row) {
+    HECTOR_UNROLL
+    for (int tile = 0; tile < kTiles; ++tile) {
+      double(&sum)[4] = sums[row][tile];
+      double high[2] = {sum[0], sum[1]}, low[2] = {sum[2], sum[3]};
+      HECTOR_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        multiplyF64(high, upper[row].numbers[i], columns[tile].numbers[i]);
+        multiplyF64(low, lower[row].numbers[i], columns[tile].numbers[i]);
+      }
+      sum[0] = high[0], sum[1] = high[1];
+      sum[2] = low[0], sum[3] = low[1];
+    }
   }
-  sums[0] = high[0], sums[1] = high[1];
-  sums[2] = low[0], sums[3] = low[1];
 }
 
 /// Loads kCount numbers, of which the first `count` are there; the others are 0. With `isWhole`, all are.
-template <bool isWhole, bool isAligned, int kCount, class T>
-__device__ __forceinline__ void loadPart(T (&numbers)[kCount], const T *from, int count) {
+template <bool isWhole, bool isAligned, int kCount, class T, class Stored>
+__device__ __forceinline__ void loadPart(T (&numbers)[kCount], const Stored *from, int count) {
   if (isWhole || count >= kCount) {
     if constexpr (isAligned) {
-      const auto pack = *reinterpret_cast<const Pack<T, kCount> *>(from);
+      const auto pack = loadPack<kCount>(from);
       HECTOR_UNROLL
       for (int i = 0; i < kCount; ++i)
         numbers[i] = pack.numbers[i];
     } else {
       HECTOR_UNROLL
       for (int i = 0; i < kCount; ++i)
-        numbers[i] = from[i];
+        numbers[i] = load(from + i);
     }
   } else {
     HECTOR_UNROLL
     for (int i = 0; i < kCount; ++i)
-      numbers[i] = i < count ? from[i] : T(0);
+      numbers[i] = i < count ? load(from + i) : T(0);
   }
 }
 
@@ -154,272 +182,418 @@ template <class T> __device__ inline bool isZero(const T *row, int n) {
   return true;
 }
 
-/// How many times 8 columns are computed at once.
-HECTOR_ANYWHERE inline constexpr int tilesOf(int columns) {
-  return columns <= 8 ? 1 : columns <= 16 ? 2 : 4;
-}
-
 // --- products -------------------------------------------------------------------------------------------------------
 
-/// How a matrix in global memory is read.
+/// How a matrix is stored.
 enum class Layout { Plain, Transposed };
 
-/// Computes the sums of this lane that are not finite again. They are in the columns from `left` on.
-template <class T, int kInner, int kOuter, Layout layout, bool isGuarded>
-HECTOR_SELDOM void replaceOdd(int left, const T *a, int lda, const T *w, int ldw, T *c, int ldc, int rows) {
-  constexpr int kColumns = 2 * tilesOf(kOuter);  // of this lane
-  const int first = left + kColumns * (lane() % 4), end = first + kColumns < kOuter ? first + kColumns : kOuter;
-  HECTOR_KEEP_LOOP
-  for (int row = lane() / 4; row < rows; row += 8) {
+/// The matrix of a product, with kInner rows and kOuter columns, or stored as its transpose. With `isAligned`, it starts
+/// at a multiple of 16 bytes, and so do its stored rows, which lie one after the other. With `isKept`, each lane has its
+/// part of the matrix in registers.
+template <class T, int kInner, int kOuter, int kWarps, Layout layout = Layout::Plain, bool isAligned = false,
+          bool isGuarded = false, bool isKept = false, class Stored = T>
+class Weights {
+  static constexpr ProductDivision kWay = divideProduct(kInner, kOuter, kWarps, isKept);
+  static constexpr int kTiles = kWay.tiles, kColumns = 8 * kTiles, kPasses = kWay.passes, kSteps = kWay.steps;
+  static constexpr int kRowTiles = kWay.rowTiles, kColumnWarps = kWay.columnWarps, kRowWarps = kWay.rowWarps;
+  static constexpr bool hasAllTerms = kInner % 16 == 0, hasAllColumns = kOuter % (kColumns * kColumnWarps) == 0;
+  static constexpr int kStride = layout == Layout::Plain ? kOuter : kInner;
+
+public:
+  __device__ __forceinline__ explicit Weights(const Stored *matrix) : matrix(matrix) {
+    if constexpr (isKept) {
+      HECTOR_UNROLL
+      for (int pass = 0; pass < kPasses; ++pass) {
+        HECTOR_UNROLL
+        for (int step = 0; step < kSteps; ++step)
+          read(kept[pass][step], 16 * step, leftOf(pass));
+      }
+    }
+  }
+
+  /// c[r][j] = Σ_k a[r][k]·w[k][j] for r < rows. lda and ldc are the distances between rows.
+  __device__ __forceinline__ void multiply(const T *a, int lda, T *c, int ldc, int rows) const {
+    HECTOR_KEEP_LOOP
+    for (int top = warp() / kColumnWarps * 16 * kRowTiles; top < rows; top += kRowWarps * 16 * kRowTiles) {
+      if constexpr (isKept) {
+        HECTOR_UNROLL
+        for (int pass = 0; pass < kPasses; ++pass)
+          if (hasAllColumns || leftOf(pass) < kOuter)
+            multiplyRows(pass, top, a, lda, c, ldc, rows);
+      } else {
+        HECTOR_KEEP_LOOP
+        for (int pass = 0; pass < kPasses; ++pass)
+          if (hasAllColumns || leftOf(pass) < kOuter)
+            multiplyRows(pass, top, a, lda, c, ldc, rows);
+      }
+    }
+  }
+
+private:
+  /// The first column of this warp.
+  static __device__ __forceinline__ int leftOf(int pass) {
+    return (pass * kColumnWarps + warp() % kColumnWarps) * kColumns;
+  }
+  /// The row of a group: neighbouring groups, which load together, have rows in different memory banks.
+  static __device__ __forceinline__ int rowOf(int group) {
+    return (group & 4) | (group & 1) << 1 | (group & 2) >> 1;
+  }
+
+  /// The terms of this lane, from `start` on, in its columns from `left` on.
+  __device__ __forceinline__ void read(T (&numbers)[kTiles][4], int start, int left) const {
+    constexpr bool isWhole = hasAllTerms && hasAllColumns;
+    const int k = start + 4 * (lane() % 4), terms = kInner - k, column = left + kTiles * (lane() / 4);
+    if constexpr (layout == Layout::Plain) {
+      HECTOR_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        T row[kTiles];
+        loadPart<isWhole, isAligned>(row, matrix + (k + i) * kStride + column, i < terms ? kOuter - column : 0);
+        HECTOR_UNROLL
+        for (int tile = 0; tile < kTiles; ++tile)
+          numbers[tile][i] = row[tile];
+      }
+    } else {
+      HECTOR_UNROLL
+      for (int tile = 0; tile < kTiles; ++tile)
+        loadPart<isWhole, isAligned>(numbers[tile], matrix + (column + tile) * kStride + k,
+                                     column + tile < kOuter ? terms : 0);
+    }
+  }
+
+  /// 16·kRowTiles rows from `top` on, in the columns of a pass. What is behind the last row is computed from that row,
+  /// and dropped.
+  __device__ __forceinline__ void multiplyRows(int pass, int top, const T *a, int lda, T *c, int ldc, int rows) const {
+    const int t = lane() % 4, left = leftOf(pass);
+    int row[kRowTiles][2];
+    const T *from[kRowTiles][2];
+    HECTOR_UNROLL
+    for (int m = 0; m < kRowTiles; ++m) {
+      HECTOR_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        row[m][half] = top + 16 * m + 8 * half + rowOf(lane() / 4);
+        from[m][half] = a + (row[m][half] < rows ? row[m][half] : rows - 1) * lda + 4 * t;
+      }
+    }
+    T sums[kRowTiles][kTiles][4] = {};
+    auto addTerms = [&](T(&parts)[kRowTiles][kTiles][4], int step) {
+      const int terms = kInner - 16 * step - 4 * t;
+      Terms<T> upper[kRowTiles], lower[kRowTiles];
+      HECTOR_UNROLL
+      for (int m = 0; m < kRowTiles; ++m) {
+        T numbers[4];
+        loadPart<hasAllTerms, true>(numbers, from[m][0] + 16 * step, terms);
+        upper[m] = Terms<T>(numbers);
+        loadPart<hasAllTerms, true>(numbers, from[m][1] + 16 * step, terms);
+        lower[m] = Terms<T>(numbers);
+      }
+      Terms<T> columns[kTiles];
+      T numbers[kTiles][4];
+      if constexpr (isKept) {
+        HECTOR_UNROLL
+        for (int i = 0; i < 4 * kTiles; ++i)
+          numbers[i / 4][i % 4] = hidden(kept[pass][step][i / 4][i % 4]);
+      } else {
+        read(numbers, 16 * step, left);
+      }
+      HECTOR_UNROLL
+      for (int tile = 0; tile < kTiles; ++tile)
+        columns[tile] = Terms<T>(numbers[tile]);
+      multiplyAdd(parts, upper, lower, columns);
+    };
+    auto addSteps = [&](int step) {
+      T parts[kRowTiles][kTiles][4] = {};
+      addTerms(parts, step);
+      if (kSteps % 2 == 0 || step + 1 < kSteps)
+        addTerms(parts, step + 1);
+      HECTOR_UNROLL
+      for (int m = 0; m < kRowTiles; ++m)
+        addBlock(sums[m], parts[m]);
+    };
+    if constexpr (isKept) {
+      HECTOR_UNROLL
+      for (int step = 0; step < kSteps; step += 2)
+        addSteps(step);
+    } else {
+      HECTOR_KEEP_LOOP
+      for (int step = 0; step < kSteps; step += 2)
+        addSteps(step);
+    }
+    T nothing = 0;  // or NaN, if a sum is not finite
+    HECTOR_UNROLL
+    for (int m = 0; m < kRowTiles; ++m) {
+      HECTOR_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        const int first = left + 2 * kTiles * t;
+        T numbers[2 * kTiles];
+        HECTOR_UNROLL
+        for (int i = 0; i < 2 * kTiles; ++i) {
+          numbers[i] = sums[m][i % kTiles][2 * half + i / kTiles];
+          nothing += numbers[i] * T(0);
+        }
+        storePart<hasAllColumns>(c + row[m][half] * ldc + first, numbers, row[m][half] < rows ? kOuter - first : 0);
+      }
+    }
+    if (any(nothing != T(0))) {
+      HECTOR_KEEP_LOOP
+      for (int half = 0; half < 2 * kRowTiles; ++half)
+        replaceOdd(top + 8 * half + rowOf(lane() / 4), left + 2 * kTiles * t, a, lda, matrix, c, ldc, rows);
+    }
+  }
+
+  /// Computes the sums of a lane in `row` that are not finite again. They are in 2·kTiles columns from `first` on.
+  static HECTOR_SELDOM void replaceOdd(int row, int first, const T *a, int lda, const Stored *matrix, T *c, int ldc,
+                                       int rows) {
+    if (row >= rows)
+      return;
     const T *own = a + row * lda;
     HECTOR_KEEP_LOOP
-    for (int j = first; j < end; ++j) {
+    for (int j = first; j < first + 2 * kTiles && j < kOuter; ++j) {
       if (isFinite(c[row * ldc + j]))
         continue;
       T sum = 0;
       if (!isGuarded || !isZero(own, kInner)) {
         HECTOR_KEEP_LOOP
         for (int k = 0; k < kInner; ++k)
-          sum += own[k] * (layout == Layout::Plain ? w[k * ldw + j] : w[j * ldw + k]);
+          sum += own[k] * load(matrix + (layout == Layout::Plain ? k * kStride + j : j * kStride + k));
       }
       c[row * ldc + j] = sum;
     }
   }
-}
 
-/// c[r][j] = Σ_k a[r][k]·w[k][j] for r < rows (16 at most), k < kInner and j < kOuter; with Layout::Transposed, w[j][k]
-/// is in the place of w[k][j]. lda, ldw and ldc are the distances between rows. With `isAligned`, `w` and its rows
-/// start at multiples of 16 bytes.
-template <class T, int kInner, int kOuter, Layout layout = Layout::Plain, bool isAligned = false,
-          bool isGuarded = false>
-__device__ inline void multiply(const T *a, int lda, const T *w, int ldw, T *c, int ldc, int rows) {
-  constexpr int kTiles = tilesOf(kOuter), kColumns = 8 * kTiles;
-  constexpr bool hasAllTerms = kInner % 16 == 0, hasAllColumns = kOuter % kColumns == 0;
-  const int group = lane() / 4, t = lane() % 4;
-  HECTOR_KEEP_LOOP
-  for (int left = 0; left < kOuter; left += kColumns) {
-    const int column = left + kTiles * group;
-    T sums[kTiles][4] = {};
-    HECTOR_KEEP_LOOP
-    for (int start = 0; start < kInner; start += 32) {
-      T parts[kTiles][4] = {};
-      HECTOR_UNROLL
-      for (int half = 0; half < 32; half += 16) {
-        if (kInner % 32 != 0 && start + half >= kInner)
-          break;
-        const int k = start + half + 4 * t, terms = kInner - k;
-        T upper[4], lower[4], right[kTiles][4];
-        loadPart<false, true>(upper, a + group * lda + k, group < rows ? terms : 0);
-        loadPart<false, true>(lower, a + (group + 8) * lda + k, group + 8 < rows ? terms : 0);
-        if constexpr (layout == Layout::Plain) {
-          HECTOR_UNROLL
-          for (int i = 0; i < 4; ++i) {
-            T row[kTiles];
-            loadPart<hasAllTerms && hasAllColumns, isAligned>(row, w + (k + i) * ldw + column,
-                                                              i < terms ? kOuter - column : 0);
-            HECTOR_UNROLL
-            for (int tile = 0; tile < kTiles; ++tile)
-              right[tile][i] = row[tile];
-          }
-        } else {
-          HECTOR_UNROLL
-          for (int tile = 0; tile < kTiles; ++tile)
-            loadPart<hasAllTerms && hasAllColumns, isAligned>(right[tile], w + (column + tile) * ldw + k,
-                                                              column + tile < kOuter ? terms : 0);
-        }
-        const Terms<T> upperTerms(upper), lowerTerms(lower);
-        HECTOR_UNROLL
-        for (int tile = 0; tile < kTiles; ++tile)
-          multiplyAdd(parts[tile], upperTerms, lowerTerms, Terms<T>(right[tile]));
-      }
-      addBlock(sums, parts);
-    }
-    bool isOdd = false;
-    HECTOR_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      const int row = group + i / 2 * 8, first = left + kTiles * (2 * t + i % 2);
-      T numbers[kTiles];
-      HECTOR_UNROLL
-      for (int tile = 0; tile < kTiles; ++tile) {
-        numbers[tile] = sums[tile][i];
-        isOdd |= !isFinite(numbers[tile]);
-      }
-      storePart<hasAllColumns>(c + row * ldc + first, numbers, row < rows ? kOuter - first : 0);
-    }
-    if (any(isOdd))
-      replaceOdd<T, kInner, kOuter, layout, isGuarded>(left, a, lda, w, ldw, c, ldc, rows);
-    syncWarp();
-  }
-}
+  const Stored *matrix;
+  T kept[isKept ? kPasses : 1][isKept ? kSteps : 1][kTiles][4];
+};
 
 // --- sums of outer products -----------------------------------------------------------------------------------------
 
-/// A block of Σ_r a[r]·g[r]: 16 numbers of the rows of `a` from `top` on, and kTiles times 8 of those of `g` from
-/// `left` on. Rows are the terms here, and lie in the instruction's own order: row t + 4i is term i of lane t.
-template <class T, int kInner, int kOuter, bool isGuarded> struct OuterBlock {
-  static constexpr int kTiles = tilesOf(kOuter), kColumns = 8 * kTiles;
+/// The blocks of Σ_r a[r]·g[r], and how warps share them. A block has 16 numbers of the rows of `a`, and kTiles times 8 of
+/// those of `g`. Rows are the terms here, and lie in the instruction's own order: row t + 4i is term i of lane t.
+template <class T, int kInner, int kOuter, int kWarps, bool isGuarded> struct OuterBlocks {
+  static constexpr OuterDivision kWay = divideOuter(kInner, kOuter, kWarps);
+  static constexpr int kTiles = kWay.tiles, kColumns = 8 * kTiles, kAcross = kWay.across, kOwn = kWay.own;
   static constexpr bool hasAllRows = kInner % 16 == 0, hasAllColumns = kOuter % kColumns == 0;
 
+  int top, left;
+
+  /// A warp's own block of number `own`.
+  __device__ __forceinline__ explicit OuterBlocks(int own) {
+    const int number = own * kWarps + warp();
+    top = number / kAcross * 16;
+    left = number % kAcross * kColumns;
+  }
+  __device__ __forceinline__ bool isThere() const { return kWay.blocks % kWarps == 0 || top < kInner; }
+
   /// Where number `i` of tile `tile` is.
-  static __device__ __forceinline__ int rowOf(int top, int i) { return top + 2 * (lane() / 4) + i / 2; }
-  static __device__ __forceinline__ int columnOf(int left, int tile, int i) {
+  __device__ __forceinline__ int rowOf(int i) const { return top + 2 * (lane() / 4) + i / 2; }
+  __device__ __forceinline__ int columnOf(int tile, int i) const {
     return left + kTiles * (2 * (lane() % 4) + i % 2) + tile;
   }
-  static __device__ __forceinline__ bool isInside(int row, int column) {
-    return (hasAllRows || row < kInner) && (hasAllColumns || column < kOuter);
-  }
 
-  /// Calls body(row, column, tile, i) for the numbers of this lane that are inside.
-  template <class F> static __device__ __forceinline__ void forEach(int top, int left, F &&body) {
+  /// Calls body(row, column, tile, i) for the numbers of this lane that are there.
+  template <class F> __device__ __forceinline__ void forEach(F &&body) const {
     HECTOR_UNROLL
     for (int tile = 0; tile < kTiles; ++tile) {
       HECTOR_UNROLL
       for (int i = 0; i < 4; ++i)
-        if (isInside(rowOf(top, i), columnOf(left, tile, i)))
-          body(rowOf(top, i), columnOf(left, tile, i), tile, i);
+        if ((hasAllRows || rowOf(i) < kInner) && (hasAllColumns || columnOf(tile, i) < kOuter))
+          body(rowOf(i), columnOf(tile, i), tile, i);
     }
   }
 
-  static __device__ __forceinline__ void compute(T (&sums)[kTiles][4], int top, int left, const T *a, int lda,
-                                                 const T *g, int ldg, int rows) {
-    const int group = lane() / 4, t = lane() % 4;
-    const int row = top + 2 * group, column = left + kTiles * group;
-    T upper[4], lower[4], right[kTiles][4];
-    HECTOR_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      const int r = t + 4 * i;
-      T pair[2], numbers[kTiles];
-      loadPart<false, true>(pair, a + r * lda + row, r < rows ? kInner - row : 0);
-      upper[i] = pair[0];
-      lower[i] = pair[1];
-      loadPart<false, true>(numbers, g + r * ldg + column, r < rows ? kOuter - column : 0);
+  /// sums += the products of `rows` rows.
+  __device__ __forceinline__ void add(T (&sums)[kTiles][4], const T *a, int lda, const T *g, int ldg, int rows) const {
+    HECTOR_KEEP_LOOP
+    for (int start = 0; start < rows; start += 32) {
+      T parts[1][kTiles][4] = {};
       HECTOR_UNROLL
-      for (int tile = 0; tile < kTiles; ++tile)
-        right[tile][i] = numbers[tile];
-    }
-    const Terms<T> upperTerms(upper), lowerTerms(lower);
-    bool isOdd = false;
-    HECTOR_UNROLL
-    for (int tile = 0; tile < kTiles; ++tile) {
-      multiplyAdd(sums[tile], upperTerms, lowerTerms, Terms<T>(right[tile]));
+      for (int first = start; first < start + 32; first += 16) {
+        if (first + 16 <= rows)
+          addRows<true>(parts, first, a, lda, g, ldg, rows);
+        else if (first < rows)
+          addRows<false>(parts, first, a, lda, g, ldg, rows);
+      }
+      T nothing = 0;  // or NaN, if a sum is not finite
       HECTOR_UNROLL
-      for (int i = 0; i < 4; ++i)
-        isOdd |= !isFinite(sums[tile][i]);
-    }
-    if (any(isOdd)) {
-      // A copy, since an array whose address is taken does not stay in registers.
-      T copy[kTiles][4];
-      copyBlock(copy, sums);
-      replaceOdd(copy, top, left, a, lda, g, ldg, rows);
-      copyBlock(sums, copy);
-      syncWarp();
+      for (int tile = 0; tile < kTiles; ++tile) {
+        HECTOR_UNROLL
+        for (int i = 0; i < 4; ++i)
+          nothing += parts[0][tile][i] * T(0);
+      }
+      if (any(nothing != T(0))) {
+        const int count = rows - start < 32 ? rows - start : 32;
+        HECTOR_UNROLL
+        for (int tile = 0; tile < kTiles; ++tile) {
+          HECTOR_UNROLL
+          for (int i = 0; i < 4; ++i)
+            if (!isFinite(parts[0][tile][i]) && rowOf(i) < kInner && columnOf(tile, i) < kOuter)
+              parts[0][tile][i] =
+                  sumAgain(a + start * lda + rowOf(i), lda, g + start * ldg, columnOf(tile, i), ldg, count);
+        }
+        syncWarp();
+      }
+      addBlock(sums, parts[0]);
     }
   }
 
 private:
-  static __device__ __forceinline__ void copyBlock(T (&to)[kTiles][4], const T (&from)[kTiles][4]) {
+  /// 16 rows from `first` on; with `isWhole`, all of them are there.
+  template <bool isWhole>
+  __device__ __forceinline__ void addRows(T (&sums)[1][kTiles][4], int first, const T *a, int lda, const T *g, int ldg,
+                                          int rows) const {
+    const int t = lane() % 4, row = top + 2 * (lane() / 4), column = left + kTiles * (lane() / 4);
+    T upper[4], lower[4], right[kTiles][4];
     HECTOR_UNROLL
-    for (int tile = 0; tile < kTiles; ++tile) {
+    for (int i = 0; i < 4; ++i) {
+      const int r = first + t + 4 * i;
+      T pair[2], numbers[kTiles];
+      loadPart<isWhole && hasAllRows, true>(pair, a + r * lda + row, isWhole || r < rows ? kInner - row : 0);
+      upper[i] = pair[0];
+      lower[i] = pair[1];
+      loadPart<isWhole && hasAllColumns, true>(numbers, g + r * ldg + column, isWhole || r < rows ? kOuter - column : 0);
       HECTOR_UNROLL
-      for (int i = 0; i < 4; ++i)
-        to[tile][i] = from[tile][i];
+      for (int tile = 0; tile < kTiles; ++tile)
+        right[tile][i] = numbers[tile];
     }
+    const Terms<T> upperTerms[1] = {Terms<T>(upper)}, lowerTerms[1] = {Terms<T>(lower)};
+    Terms<T> columns[kTiles];
+    HECTOR_UNROLL
+    for (int tile = 0; tile < kTiles; ++tile)
+      columns[tile] = Terms<T>(right[tile]);
+    multiplyAdd(sums, upperTerms, lowerTerms, columns);
   }
 
-  /// Computes the sums that are not finite again, row by row.
-  static HECTOR_SELDOM void replaceOdd(T (&sums)[kTiles][4], int top, int left, const T *a, int lda, const T *g,
-                                       int ldg, int rows) {
+  /// Computes a sum that was not finite again, row by row. `a` points to its numbers, `g` to rows.
+  static HECTOR_SELDOM T sumAgain(const T *a, int lda, const T *g, int column, int ldg, int rows) {
+    T sum = 0;
     HECTOR_KEEP_LOOP
-    for (int number = 0; number < 4 * kTiles; ++number) {
-      const int i = number % 4, row = rowOf(top, i), column = columnOf(left, number / 4, i);
-      T &sum = sums[number / 4][i];
-      if (isFinite(sum) || row >= kInner || column >= kOuter)
-        continue;
-      sum = 0;
-      HECTOR_KEEP_LOOP
-      for (int r = 0; r < rows; ++r)
-        if (!isGuarded || !isZero(g + r * ldg, kOuter))
-          sum += a[r * lda + row] * g[r * ldg + column];
-    }
+    for (int r = 0; r < rows; ++r)
+      if (!isGuarded || !isZero(g + r * ldg, kOuter))
+        sum += a[r * lda] * g[r * ldg + column];
+    return sum;
   }
 };
 
-/// w[i][j] = Σ_r a[r][i]·g[r][j] for i < kInner and j < kOuter, in registers: of many tiles, one after the other. A
-/// lane keeps up to 128 numbers.
-template <class T, int kInner, int kOuter, bool isGuarded = false> class OuterProducts {
-  using Block = OuterBlock<T, kInner, kOuter, isGuarded>;
-  static constexpr int kBlockRows = (kInner + 15) / 16;
-  static constexpr int kBlockColumns = (kOuter + Block::kColumns - 1) / Block::kColumns;
+/// w[i][j] = Σ_r a[r][i]·g[r][j] for i < kInner and j < kOuter, in registers: of many tiles, one after the other.
+template <class T, int kInner, int kOuter, int kWarps, bool isGuarded = false> class OuterProducts {
+  using Block = OuterBlocks<T, kInner, kOuter, kWarps, isGuarded>;
 
 public:
-  static_assert(kInner <= 64 && kOuter <= 64, "larger sums are kept in memory: addOuterProducts");
-
-  /// Adds the rows of two tiles, 16 at most.
+  /// Adds the rows of two tiles.
   __device__ __forceinline__ void add(const T *a, int lda, const T *g, int ldg, int rows) {
     HECTOR_UNROLL
-    for (int y = 0; y < kBlockRows; ++y) {
-      HECTOR_UNROLL
-      for (int x = 0; x < kBlockColumns; ++x) {
-        T block[Block::kTiles][4] = {};
-        Block::compute(block, 16 * y, Block::kColumns * x, a, lda, g, ldg, rows);
-        addBlock(sums[y][x], block);
-      }
-    }
+    for (int own = 0; own < Block::kOwn; ++own)
+      if (const Block block(own); block.isThere())
+        block.add(sums[own], a, lda, g, ldg, rows);
   }
 
   /// Calls body(i, j, sum) for the numbers that this lane has.
   template <class F> __device__ __forceinline__ void forEach(F &&body) const {
     HECTOR_UNROLL
-    for (int y = 0; y < kBlockRows; ++y) {
-      HECTOR_UNROLL
-      for (int x = 0; x < kBlockColumns; ++x)
-        Block::forEach(16 * y, Block::kColumns * x,
-                       [&](int row, int column, int tile, int i) { body(row, column, sums[y][x][tile][i]); });
-    }
+    for (int own = 0; own < Block::kOwn; ++own)
+      if (const Block block(own); block.isThere())
+        block.forEach([&](int row, int column, int tile, int i) { body(row, column, sums[own][tile][i]); });
   }
 
 private:
-  T sums[kBlockRows][kBlockColumns][Block::kTiles][4] = {};
+  T sums[Block::kOwn][Block::kTiles][4] = {};
 };
 
-/// w[i][j] += Σ_r a[r][i]·g[r][j] for r < rows (16 at most), in global memory that this warp alone uses. A number is
-/// always added to by the same lane, so that calls need no barrier between them.
-template <class T, int kInner, int kOuter, bool isGuarded = false>
+/// w[i][j] += Σ_r a[r][i]·g[r][j] for r < rows, in global memory that this block alone uses. A number is always added to
+/// by the same lane, so that calls need no barrier between them.
+template <class T, int kInner, int kOuter, int kWarps, bool isGuarded = false>
 __device__ inline void addOuterProducts(const T *a, int lda, const T *g, int ldg, T *w, int ldw, int rows) {
-  using Block = OuterBlock<T, kInner, kOuter, isGuarded>;
+  using Block = OuterBlocks<T, kInner, kOuter, kWarps, isGuarded>;
   HECTOR_KEEP_LOOP
-  for (int top = 0; top < kInner; top += 16) {
+  for (int own = 0; own < Block::kOwn; ++own) {
+    const Block block(own);
+    if (!block.isThere())
+      continue;
+    T sums[Block::kTiles][4] = {};
+    block.add(sums, a, lda, g, ldg, rows);
+    block.forEach([&](int row, int column, int tile, int i) { w[row * ldw + column] += sums[tile][i]; });
+  }
+}
+
+// --- a row and its own matrix ---------------------------------------------------------------------------------------
+
+/// c[j] = Σ_k a[k]·w[k][j], where the matrix is that of one row. It is read once: 4·kPack columns of 32 / kPack rows, or
+/// rows of the transpose, by a warp at a time.
+template <class T, int kInner, int kOuter, int kWarps, Layout layout = Layout::Plain, bool isAligned = false,
+          bool isGuarded = false, class Stored = T>
+__device__ inline void multiplyRow(const T *a, const Stored *w, T *c) {
+  // Where inf or NaN may be in the matrix, 0 times it is not 0.
+  const bool isNothing = isGuarded && isZero(a, kInner);
+  if constexpr (layout == Layout::Plain) {
+    constexpr int kPack = isAligned ? 4 : 1, kColumns = 8, kAcross = kColumns / kPack, kDown = kWarp / kAcross;
     HECTOR_KEEP_LOOP
-    for (int left = 0; left < kOuter; left += Block::kColumns) {
-      T block[Block::kTiles][4] = {};
-      Block::compute(block, top, left, a, lda, g, ldg, rows);
-      Block::forEach(top, left, [&](int row, int column, int tile, int i) { w[row * ldw + column] += block[tile][i]; });
+    for (int left = warp() * kColumns; left < kOuter; left += kWarps * kColumns) {
+      const int column = left + lane() % kAcross * kPack;
+      T sums[kPack] = {};
+      if (!isNothing && column < kOuter) {
+        HECTOR_UNROLL_SOME
+        for (int k = lane() / kAcross; k < kInner; k += kDown) {
+          T numbers[kPack];
+          loadPart<false, isAligned>(numbers, w + k * kOuter + column, kOuter - column);
+          HECTOR_UNROLL
+          for (int i = 0; i < kPack; ++i)
+            sums[i] += a[k] * numbers[i];
+        }
+      }
+      HECTOR_UNROLL
+      for (int i = 0; i < kPack; ++i) {
+        HECTOR_UNROLL
+        for (int bits = kAcross; bits < kWarp; bits *= 2)
+          sums[i] += shuffleXor(sums[i], bits);
+        if (lane() < kAcross && column + i < kOuter)
+          c[column + i] = sums[i];
+      }
+    }
+  } else {
+    constexpr int kPack = isAligned ? 4 : 1;
+    HECTOR_UNROLL_SOME
+    for (int j = warp(); j < kOuter; j += kWarps) {
+      T sum = 0;
+      if (!isNothing) {
+        HECTOR_UNROLL_SOME
+        for (int k = lane() * kPack; k < kInner; k += kWarp * kPack) {
+          T numbers[kPack];
+          loadPart<false, isAligned>(numbers, w + j * kInner + k, kInner - k);
+          HECTOR_UNROLL
+          for (int i = 0; i < kPack; ++i)
+            if (kInner % kPack == 0 || k + i < kInner)
+              sum += a[k + i] * numbers[i];
+        }
+      }
+      HECTOR_UNROLL
+      for (int bits = 1; bits < kWarp; bits *= 2)
+        sum += shuffleXor(sum, bits);
+      if (lane() == 0)
+        c[j] = sum;
     }
   }
 }
 
 // --- rows that start anywhere ---------------------------------------------------------------------------------------
 
-/// `multiply` without matrix instructions, for tiles whose rows do not start at multiples of 16 bytes: parts of rows,
-/// such as heads of an odd number of columns.
-template <class T, int kInner, int kOuter, Layout layout = Layout::Plain, bool isGuarded = false>
-__device__ inline void multiplyPlain(const T *a, int lda, const T *w, int ldw, T *c, int ldc, int rows) {
-  for (int i = lane(); i < rows * kOuter; i += kWarp) {
+/// `Weights::multiply` without matrix instructions, for tiles whose rows do not start at multiples of 16 bytes: parts of
+/// rows, such as heads of an odd number of columns.
+template <class T, int kInner, int kOuter, Layout layout = Layout::Plain, bool isGuarded = false, class Stored = T>
+__device__ inline void multiplyPlain(const T *a, int lda, const Stored *w, T *c, int ldc, int rows) {
+  for (int i = threadInBlock(); i < rows * kOuter; i += numThreads()) {
     const int row = i / kOuter, j = i % kOuter;
     const T *own = a + row * lda;
     T sum = 0;
     if (!isGuarded || !isZero(own, kInner))
       for (int k = 0; k < kInner; ++k)
-        sum += own[k] * (layout == Layout::Plain ? w[k * ldw + j] : w[j * ldw + k]);
+        sum += own[k] * load(w + (layout == Layout::Plain ? k * kOuter + j : j * kInner + k));
     c[row * ldc + j] = sum;
   }
-  syncWarp();
 }
 
 /// `addOuterProducts` for such tiles.
 template <class T, int kInner, int kOuter, bool isGuarded = false>
 __device__ inline void addOuterProductsPlain(const T *a, int lda, const T *g, int ldg, T *w, int ldw, int rows) {
-  for (int i = lane(); i < kInner * kOuter; i += kWarp) {
+  for (int i = threadInBlock(); i < kInner * kOuter; i += numThreads()) {
     const int row = i / kOuter, column = i % kOuter;
     T sum = 0;
     for (int r = 0; r < rows; ++r)

@@ -32,6 +32,8 @@ Pieces cut(const Launch &launch, const GraphNumbers &numbers, const DeviceInfo &
     break;
   case Schedule::Pieces:
     return cutForWarps(launch, numbers, device.multiprocessors);
+  case Schedule::Tiles:
+    return cutForBlocks(launch, numbers, device.multiprocessors);
   case Schedule::Chunks:
     return cutIntoChunks(launch, numbers, device.multiprocessors);
   }
@@ -77,6 +79,7 @@ LaunchShape shapeOf(const Launch &launch, const GraphNumbers &numbers, const Pie
   case Schedule::Pieces:
     shape.blocks = numBlocks(pieces.count, how.threads / 32, device);
     break;
+  case Schedule::Tiles:
   case Schedule::Chunks:
     shape.blocks = pieces.count;
     break;

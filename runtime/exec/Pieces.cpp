@@ -55,12 +55,11 @@ Pieces cutBalanced(const IdArray &offsets, double rowCost, bool hasTotals) {
   return pieces;
 }
 
-Pieces cutForWarps(const Launch &launch, const GraphNumbers &numbers, int multiprocessors) {
-  constexpr int64_t kBlocksPerMultiprocessor = 8;
+/// At most `most` pieces, whose parts of totals take a bounded amount of memory: `least` units or more each, in
+/// multiples of `step`.
+static Pieces cutForDevice(const Launch &launch, const GraphNumbers &numbers, int64_t most, int64_t least,
+                           int64_t step) {
   constexpr int64_t kMostTotalBytes = int64_t{64} << 20;
-  constexpr int64_t kLeastGrain = 64, kGrainStep = 16;  // products take 16 rows at a time
-  const int64_t warps = launch.device->threads / 32;
-  int64_t most = std::max<int64_t>(multiprocessors, 1) * kBlocksPerMultiprocessor * warps;
   double bytesPerPiece = 0;
   for (const TotalSpec &total : launch.totals) {
     const bool isSorted = total.slots == TotalSpec::Slots::Sorted;
@@ -75,9 +74,26 @@ Pieces cutForWarps(const Launch &launch, const GraphNumbers &numbers, int multip
   Pieces pieces;
   pieces.units = numbers.rows[launch.domain];
   const int64_t rows = pieces.units / most + (pieces.units % most != 0 ? 1 : 0);
-  pieces.grain = std::max(kLeastGrain, (rows + kGrainStep - 1) / kGrainStep * kGrainStep);
+  pieces.grain = std::max(least, (rows + step - 1) / step * step);
   pieces.count = numChunks(pieces.units, pieces.grain);
   return pieces;
+}
+
+Pieces cutForWarps(const Launch &launch, const GraphNumbers &numbers, int multiprocessors) {
+  constexpr int64_t kBlocksPerMultiprocessor = 8, kLeastGrain = 64, kGrainStep = 16;
+  const int64_t most = std::max(multiprocessors, 1) * kBlocksPerMultiprocessor * (launch.device->threads / 32);
+  return cutForDevice(launch, numbers, most, kLeastGrain, kGrainStep);
+}
+
+Pieces cutForBlocks(const Launch &launch, const GraphNumbers &numbers, int multiprocessors) {
+  constexpr int64_t kThreadsPerMultiprocessor = 512;
+  constexpr int64_t kInstructionRows = 16;  // products take 16 rows at a time
+  const int64_t rows = launch.device->tileRows;
+  // A block takes a matrix for many tiles. Where each row has its own, there is nothing to take for several.
+  const int64_t perMultiprocessor =
+      rows == 1 ? 8 : std::max<int64_t>(kThreadsPerMultiprocessor / launch.device->threads, 1);
+  return cutForDevice(launch, numbers, std::max(multiprocessors, 1) * perMultiprocessor, rows,
+                      std::min(rows, kInstructionRows));
 }
 
 Pieces cutIntoChunks(const Launch &launch, const GraphNumbers &numbers, int multiprocessors) {

@@ -39,6 +39,10 @@ Pieces cutBalanced(const IdArray &offsets, double rowCost, bool hasTotals);
 /// the joins of totals. Depends on the plan, the graph and the number of multiprocessors alone.
 Pieces cutForWarps(const Launch &launch, const GraphNumbers &numbers, int multiprocessors);
 
+/// Pieces for the blocks of a GPU: two for each multiprocessor, or more where a block is small, and fewer where each
+/// leaves much for the joins of totals.
+Pieces cutForBlocks(const Launch &launch, const GraphNumbers &numbers, int multiprocessors);
+
 /// Blocks of chunks for the groups of a GPU: chunks of 32 rows, or of 16 or 8 if there would be too few blocks.
 /// `grain` are the rows of a chunk, and `count` is the number of blocks.
 Pieces cutIntoChunks(const Launch &launch, const GraphNumbers &numbers, int multiprocessors);

@@ -193,6 +193,7 @@ private:
   }
 
   static Fault checkDevice(const Launch &launch) {
+    constexpr int64_t kMostTileRows = 1 << 10;
     const DeviceLaunch &device = *launch.device;
     if (device.lanes < 1 || device.lanes > 32 || (device.lanes & (device.lanes - 1)) != 0)
       return "has groups of " + counted(device.lanes, "lane") + ", which is no power of 2 up to 32";
@@ -202,8 +203,11 @@ private:
       return "has a negative amount of shared memory";
     if (device.schedule > Schedule::Chunks)
       return "has a schedule that does not exist";
-    if (device.schedule != Schedule::Pieces && !launch.totals.empty())
+    if (device.schedule != Schedule::Pieces && device.schedule != Schedule::Tiles && !launch.totals.empty())
       return "has totals, but no pieces";
+    if (device.tileRows < 1 || device.tileRows > kMostTileRows)
+      return "has tiles of " + counted(device.tileRows, "row") + "; 1 to " + std::to_string(kMostTileRows) +
+             " are possible";
     if (!isDomain(device.rows))
       return "walks rows of no domain";
     constexpr int64_t kMostPartBytes = 1 << 16;

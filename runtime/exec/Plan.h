@@ -72,6 +72,7 @@ struct ScratchSpec {
 enum class Schedule : uint8_t {
   Units,   // a group of lanes takes a unit at a time
   Pieces,  // a warp takes a piece of the rows at a time
+  Tiles,   // a block takes a piece of the rows at a time, tile by tile
   Chunks,  // a group takes a chunk of the rows below units; `KERNEL_cut` finishes what several blocks have parts of
 };
 
@@ -86,6 +87,7 @@ struct DeviceLaunch {
   int threads = 256;                    // of a block
   int64_t sharedBytes = 0;              // of a block
   std::vector<TableSpec> buffers = {};  // tables that the launch has for itself while it runs
+  int64_t tileRows = 1;                 // of Tiles: the most rows of a tile
   // Of chunks: `Sizes::grain` are the rows of a chunk, a multiple of 8 and at most 32. There are threads / lanes chunks
   // to a block, and a block carries two parts.
   Domain rows = Domain::Edge;  // below the units of the launch

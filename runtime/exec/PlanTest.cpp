@@ -103,6 +103,8 @@ TEST(PlanTest, GridsArePossible) {
     EXPECT_EQ(deviceFaultOf([=](DeviceLaunch &d) { d.schedule = schedule; }), step + "totals, but no pieces");
   EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.schedule = static_cast<Schedule>(9); }),
             step + "a schedule that does not exist");
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.schedule = Schedule::Tiles; }), "");
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.tileRows = 0; }), step + "tiles of 0 rows; 1 to 1024 are possible");
   EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.rows = static_cast<Domain>(7); }),
             "step 6 (sum_unsorted) walks rows of no domain");
   EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.partBytes = -16; }),

@@ -5,6 +5,7 @@
 #include "compiler/Conversion/FlowToKern/FlowToKern.h"
 #include "compiler/Conversion/FlowToKern/RowLowering.h"
 
+#include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/SetVector.h>
 #include <llvm/ADT/StringExtras.h>
 
@@ -23,9 +24,10 @@ using mlir::Value;
 
 namespace {
 
-/// Rows of a tile: enough to reuse a weight, few enough to stay near the core; on a GPU, those of a matrix instruction.
-constexpr int64_t kTileRows = 32, kTileRowsOnGpu = 16;
-/// What the buffers of a tile may take together: near a core, or in the shared memory of a warp.
+/// Rows of a tile: enough to reuse a weight, few enough to stay near the core; on a GPU, enough for the warps of a
+/// block.
+constexpr int64_t kTileRows = 32, kTileRowsOnGpu = 64;
+/// What the buffers of a tile may take together: near a core, or in the shared memory of a block.
 constexpr int64_t kTileBytes = 96 * 1024;
 
 Domain domainOf(Value value) {
@@ -566,12 +568,18 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
   if (type && !readsType(*type))
     type = std::nullopt;
   // Rows of a tile share their weights, or a tile is one row.
+  const bool isGpu = flow::Machine(group->getParentOfType<mlir::func::FuncOp>()).isGpu();
   bool isTall = true;
   int64_t rowBytes = 0;
+  llvm::DenseSet<Value> counted;
   for (Operation *op : products) {
     const bool isLinear = mlir::isa<flow::LinearOp>(op);
-    for (Value value : {op->getOperand(0), isLinear ? Value(op->getResult(0)) : op->getOperand(1)})
-      rowBytes += 8 * mlir::cast<RowsType>(value.getType()).getRowSize();
+    for (Value value : {op->getOperand(0), isLinear ? Value(op->getResult(0)) : op->getOperand(1)}) {
+      auto rows = mlir::cast<RowsType>(value.getType());
+      const int64_t bytes = isGpu && !rows.getElementType().isF64() ? 4 : 8;
+      if (counted.insert(value).second || !isGpu)
+        rowBytes += bytes * rows.getRowSize();
+    }
     if (!isLinear)
       continue;
     Map map = flow::readMap(op, 1);
@@ -579,11 +587,12 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
                     (type == Domain::NodeType && map == Map::NodeType);
     isTall &= isShared;
   }
-  const bool isGpu = flow::Machine(group->getParentOfType<mlir::func::FuncOp>()).isGpu();
   int64_t height = 1;
   if (isTall)
     height = std::clamp<int64_t>(kTileBytes / std::max<int64_t>(rowBytes, 1), isGpu ? 1 : 4,
                                  isGpu ? kTileRowsOnGpu : kTileRows);
+  if (isGpu && height > 16)
+    height -= height % 16;  // rows of a matrix instruction
   kern::TileOp tile = makeTile(type, height);
   mlir::Block *tileBlock = &tile.getBody().front();
   if (type)

@@ -87,6 +87,11 @@ bool CudaWriter::isRandom(Value row) {
   return result;
 }
 
+bool CudaWriter::isKeptInRegisters(Value row) {
+  const int64_t size = kern::rowSize(row.getType());
+  return ownNumbers(size) <= kMostOwn && (size <= lanes || !isRandom(row));
+}
+
 /// Whether a statement is computed where it is read, and not before.
 bool CudaWriter::isInlined(kern::MapOp map) {
   Value result = map.getResult();
@@ -243,9 +248,10 @@ exec::TableSpec CudaWriter::bufferSpec(const std::string &name, Domain domain, T
 /// Memory of the group that all of its lanes read: shared memory, or for long rows a table that the launch has for
 /// itself, with a row for each row of the loop.
 std::string CudaWriter::takeShared(const std::string &base, Type element, int64_t size) {
-  constexpr int64_t kMostBytes = 8 * 1024;
+  constexpr int64_t kMostBytes = 8 * 1024, kMostGroupBytes = 96 * 1024;  // of a row, and of the groups of a block
   std::string name = uniqueInKernel(base), number = cpp::storageName(space, element);
-  if (size * cpp::numberBytes(element) > kMostBytes) {
+  const int64_t bytes = cpp::roundUp(size * cpp::numberBytes(element), 16);
+  if (bytes > kMostBytes || (isOfBlocks && (groupBytes + bytes) * (warps * 32 / lanes) > kMostGroupBytes)) {
     std::string table = uniqueInKernel(base + "_rows");
     bufferParameters.push_back({number, table});
     launch.buffers.push_back(bufferSpec(table, levels.back(), element, size));
@@ -254,16 +260,16 @@ std::string CudaWriter::takeShared(const std::string &base, Type element, int64_
   }
   prologue.push_back(number + " *" + name + " = reinterpret_cast<" + number + " *>(groupMemory + " +
                      std::to_string(groupBytes) + ");");
-  groupBytes += cpp::roundUp(size * cpp::numberBytes(element), 16);
+  groupBytes += bytes;
   return name;
 }
 
-/// Memory of the warp.
-std::string CudaWriter::takeWarp(const std::string &base, Type element, int64_t size) {
+/// Memory of the block.
+std::string CudaWriter::takeBlock(const std::string &base, Type element, int64_t size) {
   std::string name = uniqueInKernel(base), number = cpp::storageName(space, element);
-  prologue.push_back(number + " *" + name + " = reinterpret_cast<" + number + " *>(warpMemory + " +
-                     std::to_string(warpBytes) + ");");
-  warpBytes += cpp::roundUp(size * cpp::numberBytes(element), 16);
+  prologue.push_back(number + " *" + name + " = reinterpret_cast<" + number + " *>(blockMemory + " +
+                     std::to_string(blockBytes) + ");");
+  blockBytes += cpp::roundUp(size * cpp::numberBytes(element), 16);
   return name;
 }
 
@@ -471,8 +477,7 @@ void CudaWriter::writeMatch(kern::MatchOp match) {
 //===- Memory ----------------------------------------------------------------------------------------------------===//
 
 bool CudaWriter::isKept(kern::LoadOp load) {
-  const int64_t size = kern::rowSize(load.getResult().getType());
-  return size == 1 || (ownNumbers(size) <= kMostOwn && (size <= lanes || !isRandom(load.getResult())));
+  return isKeptInRegisters(load.getResult());
 }
 
 void CudaWriter::writeLoad(kern::LoadOp load) {
@@ -482,6 +487,16 @@ void CudaWriter::writeLoad(kern::LoadOp load) {
   const int64_t size = kern::rowSize(load.getResult().getType());
   const std::string &table = tables.at(load.getTable());
   std::string name = unique(table + "_" + cpp::levelName(load.getLevel()));
+  if (auto copied = ahead.find(load); copied != ahead.end()) {
+    std::string row = "(" + cpp::levelName(load.getLevel()) + " - first)";
+    if (size == 1)
+      body.line("const " + numberName(stored) + " " + name + " = " + copied->second + "[" + bare(row) + "];");
+    else
+      body.line("const auto " + name + " = lanes.load<" + std::to_string(size) + ">(" + copied->second + " + " +
+                cpp::times(row, size) + ");");
+    rows[load.getResult()] = {.name = name};
+    return;
+  }
   if (size == 1) {
     std::string place = pathTo(load.getLevel(), load.getPath()), number = table + "[" + place + "]";
     if (stored.isInteger(1))
@@ -493,7 +508,7 @@ void CudaWriter::writeLoad(kern::LoadOp load) {
     return;
   }
   std::string from = rowAt(table, load.getLevel(), load.getPath(), size);
-  if (isKept(load)) {
+  if (isKeptInRegisters(load.getResult())) {
     body.line("const auto " + name + " = lanes.load<" + std::to_string(size) + ">(" + from + ");");
     rows[load.getResult()] = {.name = name};
     return;
@@ -539,10 +554,10 @@ void CudaWriter::writeNumber(kern::NumberOp number) {
   rows[number.getResult()] = {.name = name};
 }
 
-/// Rows of a tile are in the warp's shared memory, unless they are too long for it. Those, and rows of a traversal, are
-/// in a table that the launch has for itself.
+/// Rows of a tile are in the block's shared memory, unless they are too long for it. Those, and rows of a traversal,
+/// are in a table that the launch has for itself.
 void CudaWriter::writeBuffer(kern::BufferOp buffer) {
-  constexpr int64_t kMostBytes = 32 * 1024;
+  constexpr int64_t kMostBytes = 128 * 1024;
   kern::BufferType type = buffer.getResult().getType();
   Buffer made;
   made.size = made.stride = kern::rowSize(type.getRow());
@@ -550,13 +565,13 @@ void CudaWriter::writeBuffer(kern::BufferOp buffer) {
   made.base = bufferBase(buffer);
   auto tile = mlir::dyn_cast<kern::TileOp>(buffer->getParentOp());
   if (tile && made.size > 1) {
-    // Rows start at odd multiples of 64 bytes, so that lanes meet few conflicts of memory banks.
-    const int64_t numbers = 64 / cpp::numberBytes(made.element), parts = (made.size + numbers - 1) / numbers;
+    // Rows start at odd multiples of 32 bytes, so that lanes meet no conflicts of memory banks.
+    const int64_t numbers = 32 / cpp::numberBytes(made.element), parts = (made.size + numbers - 1) / numbers;
     made.stride = (parts % 2 == 0 ? parts + 1 : parts) * numbers;
   }
-  if (tile && *tile.getHeight() * made.stride * cpp::numberBytes(made.element) <= kMostBytes) {
+  if (tile && blockBytes + *tile.getHeight() * made.stride * cpp::numberBytes(made.element) <= kMostBytes) {
     made.first = "first";
-    made.name = made.tile = takeWarp(made.base + "_rows", made.element, *tile.getHeight() * made.stride);
+    made.name = made.tile = takeBlock(made.base + "_rows", made.element, *tile.getHeight() * made.stride);
   } else {
     made.name = uniqueInKernel(made.base + "_rows");
     made.tile = made.name + " + " + cpp::times("first", made.stride);
@@ -602,8 +617,7 @@ void CudaWriter::writeGet(kern::GetOp get) {
     rows[get.getResult()] = {.name = name};
     return;
   }
-  const bool isKept = ownNumbers(buffer.size) <= kMostOwn && (buffer.size <= lanes || !isRandom(get.getResult()));
-  if (isKept) {
+  if (isKeptInRegisters(get.getResult())) {
     body.line("const auto " + name + " = lanes.load<" + std::to_string(buffer.size) + ">(" + from + ");");
     rows[get.getResult()] = {.name = name};
     return;

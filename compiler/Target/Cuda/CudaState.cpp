@@ -2,6 +2,7 @@
 
 #include "compiler/Target/Cpp/Text.h"
 #include "compiler/Target/Cuda/CudaWriter.h"
+#include "kernels/cuda/division.hpp"
 
 #include <cmath>
 #include <optional>
@@ -201,44 +202,64 @@ void CudaWriter::writeFinish(kern::FinishOp finish) {
 
 //===- Products --------------------------------------------------------------------------------------------------===//
 
+/// The matrix of a product, or of its first head.
+std::string CudaWriter::matrixOf(kern::ProductOp product) {
+  return rowAt(tables.at(product.getWeights()), product.getLevel(), product.getPath(),
+               product.getWeights().getType().getRowSize());
+}
+
+/// What the functions for a product have as their last parameters: how the matrix is read.
+static std::string waysOf(kern::ProductOp product, std::optional<bool> isAligned) {
+  std::string text = std::string(", cuda::Layout::") + (product.getTransposed() ? "Transposed" : "Plain");
+  if (isAligned)
+    text += *isAligned ? ", true" : ", false";
+  return text + (product.getGuarded() ? ", true" : ", false");
+}
+
+/// Whether the rows of the matrix start at multiples of 16 bytes.
+static bool isMatrixAligned(kern::ProductOp product) {
+  Type stored = product.getWeights().getType().getElementType();
+  const int64_t stride = product.getTransposed() ? product.getInner() : product.getOuter();
+  return cpp::isStoredAsIs(stored) && stride * cpp::numberBytes(stored) % 16 == 0;
+}
+
+std::string CudaWriter::weightsClass(kern::ProductOp product, bool isKept) {
+  Type stored = product.getWeights().getType().getElementType();
+  std::string text = "cuda::Weights<" + numberName(buffers.at(product.getRows()).element) + ", " +
+                     std::to_string(product.getInner()) + ", " + std::to_string(product.getOuter()) + ", " +
+                     std::to_string(warps) + waysOf(product, isMatrixAligned(product)) +
+                     (isKept ? ", true" : ", false");
+  return text + (cpp::isStoredAsIs(stored) ? ">" : ", " + cpp::storageName(space, stored) + ">");
+}
+
 void CudaWriter::writeProduct(kern::ProductOp product) {
   const Buffer left = buffers.at(product.getRows()), result = buffers.at(product.getResult());
-  RowsType type = product.getWeights().getType();
-  std::string number = numberName(left.element);
   const int64_t inner = product.getInner(), outer = product.getOuter(), heads = product.getHeads();
-  const std::string &table = tables.at(product.getWeights());
-  std::string from = rowAt(table, product.getLevel(), product.getPath(), type.getRowSize()), weights;
-  if (cpp::isStoredAsIs(type.getElementType())) {
-    weights = unique(table + "_matrix");
-    body.line("const " + number + " *" + weights + " = " + from + ";");
-  } else {
-    weights = takeWarp(table + "_matrix", left.element, type.getRowSize());
-    body.line("for (int k = cuda::lane(); k < " + std::to_string(type.getRowSize()) + "; k += cuda::kWarp)");
-    body.indented(weights + "[k] = cuda::load(" + from + " + k);");
-    body.line("cuda::syncWarp();");
-  }
-  // Matrix instructions take rows that start at multiples of 16 bytes.
   const int64_t bytes = cpp::numberBytes(left.element);
-  const bool isAligned = heads == 1 || (inner * bytes % 16 == 0 && outer * bytes % 16 == 0);
-  const int64_t stride = product.getTransposed() ? inner : outer;
   auto shifted = [&](const std::string &name, int64_t step, bool isShared) {
     return heads == 1 || isShared ? name : name + " + head * " + std::to_string(step);
   };
-  std::string a = shifted(left.tile, inner, product.getSharedRows()), c = shifted(result.tile, outer, false);
-  std::string w = shifted(weights, inner * outer, product.getSharedWeights());
-  const bool isMatrixAligned = stride * bytes % 16 == 0 && cpp::isStoredAsIs(type.getElementType());
-  std::string call = std::string("cuda::") + (isAligned ? "multiply<" : "multiplyPlain<") + number + ", " +
-                     std::to_string(inner) + ", " + std::to_string(outer) +
-                     ", cuda::Layout::" + (product.getTransposed() ? "Transposed" : "Plain");
-  if (isAligned)
-    call += isMatrixAligned ? ", true" : ", false";
-  call += product.getGuarded() ? ", true>(" : ", false>(";
-  call += a + ", " + std::to_string(left.stride) + ", " + w + ", " + std::to_string(stride) + ", " + c + ", " +
-          std::to_string(result.stride) + ", static_cast<int>(last - first));";
+  const std::string a = shifted(left.tile, inner, product.getSharedRows()), c = shifted(result.tile, outer, false);
+  const std::string w = shifted(matrixOf(product), inner * outer, product.getSharedWeights());
+  const std::string rows = "static_cast<int>(last - first)",
+                    sizes = numberName(left.element) + ", " + std::to_string(inner) + ", " + std::to_string(outer);
+  const std::string tiles = a + ", " + std::to_string(left.stride) + ", ",
+                    results = c + ", " + std::to_string(result.stride) + ", " + rows + ");";
+  Type stored = product.getWeights().getType().getElementType();
+  const std::string storage = cpp::isStoredAsIs(stored) ? "" : ", " + cpp::storageName(space, stored);
+  std::string call;
+  if (auto matrix = matrices.find(product); matrix != matrices.end())
+    call = matrix->second + ".multiply(" + tiles + results;
+  else if (launch.tileRows == 1)
+    call = "cuda::multiplyRow<" + sizes + ", " + std::to_string(warps) + waysOf(product, isMatrixAligned(product)) +
+           storage + ">(" + a + ", " + w + ", " + c + ");";
+  else if (inner * bytes % 16 == 0 && outer * bytes % 16 == 0)  // all heads start at multiples of 16 bytes
+    call = weightsClass(product, /*isKept=*/false) + "(" + w + ").multiply(" + tiles + results;
+  else
+    call = "cuda::multiplyPlain<" + sizes + waysOf(product, std::nullopt) + storage + ">(" + tiles + w + ", " + results;
   if (heads > 1)
     body.line("for (int head = 0; head < " + std::to_string(heads) + "; ++head)");
   heads > 1 ? body.indented(call) : body.line(call);
-  body.line("cuda::syncWarp();");
 }
 
 /// The op whose products a total adds up, if there is one.
@@ -249,10 +270,19 @@ static kern::OuterOp productsOf(kern::TotalOp total) {
   return nullptr;
 }
 
-/// Whether products are added up in registers: one matrix, small enough, for all rows that a warp takes in a row.
-static bool isInRegisters(kern::OuterOp outer, kern::TotalOp total) {
+/// Registers of a lane for the sums of products.
+static int64_t registersOf(kern::OuterOp outer, int warps) {
+  const cuda::OuterDivision way =
+      cuda::divideOuter(static_cast<int>(outer.getInner()), static_cast<int>(outer.getOuter()), warps);
+  const int64_t numbers = int64_t{way.own} * way.tiles * 4;
+  return numbers * cpp::numberBytes(kern::elementType(outer.getLeft().getType().getRow())) / 4;
+}
+
+/// Whether products are added up in registers: one matrix, small enough, for all rows that a block takes in a row.
+static bool isInRegisters(kern::OuterOp outer, kern::TotalOp total, int warps) {
+  constexpr int64_t kMostRegisters = 64;
   const bool isOne = total.getTable().getType().getDomain() == Domain::One;
-  return outer.getHeads() == 1 && outer.getInner() <= 64 && outer.getOuter() <= 64 && (total.getSorted() || isOne);
+  return outer.getHeads() == 1 && registersOf(outer, warps) <= kMostRegisters && (total.getSorted() || isOne);
 }
 
 void CudaWriter::writeOuter(kern::OuterOp outer) {
@@ -269,9 +299,8 @@ void CudaWriter::writeOuter(kern::OuterOp outer) {
     };
     return at(left, inner, outer.getSharedLeft()) + at(right, columns, outer.getSharedRight());
   };
-  if (isInRegisters(outer, total)) {
+  if (isInRegisters(outer, total, warps)) {
     body.line(accs.at(outer.getTotal()).names.front() + ".add(" + operands("") + "static_cast<int>(last - first));");
-    body.line("cuda::syncWarp();");
     return;
   }
   auto call = [&](const std::string &from, const std::string &numRows) {
@@ -281,10 +310,10 @@ void CudaWriter::writeOuter(kern::OuterOp outer) {
     if (heads > 1)
       body.line("for (int head = 0; head < " + std::to_string(heads) + "; ++head)");
     std::string line = std::string("cuda::addOuterProducts") + (isAligned ? "<" : "Plain<") + numberName(left.element) +
-                       ", " + std::to_string(inner) + ", " + std::to_string(columns) + ", true>(" + operands(from) +
-                       matrix + ", " + std::to_string(columns) + ", " + numRows + ");";
+                       ", " + std::to_string(inner) + ", " + std::to_string(columns) +
+                       (isAligned ? ", " + std::to_string(warps) : "") + ", true>(" + operands(from) + matrix + ", " +
+                       std::to_string(columns) + ", " + numRows + ");";
     heads > 1 ? body.indented(line) : body.line(line);
-    body.line("cuda::syncWarp();");
   };
   NameScope scope(*this);
   const bool isOne = total.getTable().getType().getDomain() == Domain::One;
@@ -354,10 +383,11 @@ void CudaWriter::startTotal(kern::TotalOp total, const std::string &slot) {
   Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
   const int64_t size = kern::rowSize(row);
   kern::OuterOp products = productsOf(total);
-  if (products && isInRegisters(products, total)) {
+  if (products && isInRegisters(products, total, warps)) {
     std::string name = unique(tables.at(total.getTable()) + "_products");
     body.line("cuda::OuterProducts<" + numberName(element) + ", " + std::to_string(products.getInner()) + ", " +
-              std::to_string(products.getOuter()) + ", true> " + name + ";");
+              std::to_string(products.getOuter()) + ", " + std::to_string(warps) + ", true> " + name + ";");
+    sumRegisters += registersOf(products, warps);
     accs[total.getResult()] = {.names = {name}, .count = {}, .distance = {}};
     return;
   }
@@ -372,9 +402,9 @@ void CudaWriter::startTotal(kern::TotalOp total, const std::string &slot) {
   const Acc acc = accs.at(total.getResult());
   const std::string start = bare(startOf(total.getKind(), element));
   if (products) {
-    body.line("for (int k = cuda::lane(); k < " + std::to_string(size) + "; k += cuda::kWarp)");
+    body.line("for (int k = cuda::threadInBlock(); k < " + std::to_string(size) + "; k += cuda::numThreads())");
     body.indented(acc.names.front() + "[k] = " + start + ";");
-    body.line("cuda::syncWarp();");
+    body.line("cuda::syncBlock();");
   } else {
     body.open("if (lanes.groupInWarp() == 0)");
     forOwn(
@@ -397,7 +427,7 @@ void CudaWriter::startTotal(kern::TotalOp total, const std::string &slot) {
 /// What the groups of the warp have becomes the piece's part.
 void CudaWriter::endTotal(kern::TotalOp total, const std::string &slot) {
   if (kern::OuterOp products = productsOf(total)) {
-    if (isInRegisters(products, total)) {
+    if (isInRegisters(products, total, warps)) {
       std::string type = numberName(kern::elementType(total.getResult().getType().getRows().front()));
       body.open(accs.at(total.getResult()).names.front() + ".forEach([&](int i, int j, " + type + " sum)");
       body.line(totalRow(total, slot) + "[i * " + std::to_string(products.getOuter()) + " + j] = sum;");
@@ -414,26 +444,41 @@ void CudaWriter::endTotal(kern::TotalOp total, const std::string &slot) {
   const std::string &name = acc.names.front(), type = numberName(element);
   NameScope scope(*this);
   body.openBlock();
+  const bool isOfWarps = isOfBlocks && warps > 1;
+  auto join = [&](const std::string &number, const std::string &type, const std::string &taking, int64_t bytes) {
+    const std::string take = "[](" + type + " a, " + type + " b) { return " + taking + "; });";
+    body.line("lanes.joinGroups(" + number + ", " + take);
+    if (isOfWarps)
+      body.line("lanes.joinWarps<" + std::to_string(warps) + ">(" + number + ", blockMemory, " + take);
+    joinBytes = std::max(joinBytes, isOfWarps ? warps * bytes : 0);
+  };
+  const int64_t rowBytes = size * cpp::numberBytes(element);
   switch (total.getKind()) {
   case AccKind::Sum:
   case AccKind::Mean:
-    body.line("lanes.joinGroups(" + name + ", [](" + type + " a, " + type + " b) { return a + b; });");
+    join(name, type, "a + b", rowBytes);
     break;
   case AccKind::Max:
+    join(name, type, "cuda::larger(a, b)", rowBytes);
+    break;
   case AccKind::Min:
-    body.line("lanes.joinGroups(" + name + ", [](" + type + " a, " + type +
-              " b) { return cuda::" + (total.getKind() == AccKind::Max ? "larger" : "smaller") + "(a, b); });");
+    join(name, type, "cuda::smaller(a, b)", rowBytes);
     break;
   case AccKind::Nearest:
     body.line("lanes.joinNearest(" + name + ", " + acc.distance + ");");
+    if (isOfWarps) {
+      body.line("lanes.joinNearestWarps<" + std::to_string(warps) + ">(" + name + ", " + acc.distance +
+                ", blockMemory);");
+      joinBytes = std::max(joinBytes, warps * 2 * rowBytes);
+    }
     break;
   }
   if (!acc.count.empty())
-    body.line("lanes.joinGroups(" + acc.count + ", [](int64_t a, int64_t b) { return a + b; });");
+    join(acc.count, "int64_t", "a + b", sizeof(int64_t));
   declareSlot(total, slot);
   const Acc memory = accs.at(total.getResult());
   accs[total.getResult()] = acc;
-  body.open("if (lanes.groupInWarp() == 0)");
+  body.open(std::string("if (lanes.") + (isOfWarps ? "groupInBlock" : "groupInWarp") + "() == 0)");
   auto write = [&](const std::string &to, const std::string &from) {
     body.line(size == 1 ? "*" + to + " = " + from + ";"
                         : "lanes.store<" + std::to_string(size) + ">(" + to + ", " + from + ");");
@@ -475,10 +520,12 @@ void CudaWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) {
     std::string types =
         formVariables.lookup(exec::formName({.kind = FormKind::Types, .types = cpp::typedRows(kernel.getDomain())}));
     out.line("const int64_t firstRow = " + types + "[target], lastRow = " + types + "[target + 1];");
-    out.open("for (int64_t piece = firstRow / sizes.grain; piece * sizes.grain < lastRow && firstRow < lastRow; "
-             "++piece)");
+    out.line("const int64_t end = firstRow < lastRow ? (lastRow - 1) / sizes.grain + 1 : 0;");
+    out.line("HECTOR_UNROLL_SOME");
+    out.open("for (int64_t piece = firstRow / sizes.grain; piece < end; ++piece)");
     out.line("const " + type + " *part = " + totalRow(total, "piece + target") + ";");
   } else {
+    out.line("HECTOR_UNROLL_SOME");
     out.open("for (int64_t piece = 0; piece < sizes.pieces; ++piece)");
     out.line("const " + type + " *part = " + totalRow(total, "piece * " + count(target) + " + target") + ";");
   }

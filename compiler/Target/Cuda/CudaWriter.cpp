@@ -2,6 +2,7 @@
 
 #include "compiler/Target/Cpp/Enums.h"
 #include "compiler/Target/Cpp/Text.h"
+#include "kernels/cuda/division.hpp"
 
 #include <llvm/ADT/StringExtras.h>
 
@@ -23,6 +24,10 @@ using mlir::Value;
 static constexpr int kThreads = 256;
 /// What a block may take of the shared memory of a multiprocessor, so that another one fits as well; and at most.
 static constexpr int64_t kSharedBytes = 96 * 1024, kMostSharedBytes = 227 * 1024;
+/// Up to which rows are copied ahead, so that two blocks of tiles fit.
+static constexpr int64_t kMostAheadBytes = 112 * 1024;
+/// Registers of a lane for matrices and sums of products that leave room for two blocks of tiles.
+static constexpr int64_t kFewRegisters = 40;
 
 CudaWriter::CudaWriter(kern::KernelOp kernel, std::string symbol) : KernelText(kernel, std::move(symbol), "cuda::") {}
 
@@ -75,7 +80,11 @@ void CudaWriter::writeFor(kern::ForOp loop) {
     if (isSerial)
       body.open("for (int64_t " + row + " = lanes.groupInWarp() == 0 ? " + first + " : " + last + "; " + row + " < " +
                 last + "; ++" + row + ")");
-    else
+    else if (isOfBlocks) {
+      body.line("HECTOR_UNROLL_SOME");
+      body.open("for (int64_t " + row + " = " + first + " + lanes.groupInBlock(); " + row + " < " + last + "; " + row +
+                " += " + std::to_string(warps * 32 / lanes) + ")");
+    } else
       body.open("for (int64_t " + row + " = " + first + " + lanes.groupInWarp(); " + row + " < " + last + "; " + row +
                 " += lanes.groupsInWarp())");
   }
@@ -83,12 +92,105 @@ void CudaWriter::writeFor(kern::ForOp loop) {
   writeBlock(loop.getBody().front());
   levels.pop_back();
   body.close();
-  // Products read what other lanes put into buffers, and buffers are written again in the next tile.
-  if (auto tile = mlir::dyn_cast<kern::TileOp>(around); tile && tile.getHeight())
-    body.line("cuda::syncWarp();");
+}
+
+/// Registers of a lane for matrices.
+static constexpr int64_t kMostKept = 32;
+
+void CudaWriter::declareMatrices(kern::TileOp tile) {
+  for (auto product : tile.getBody().front().getOps<kern::ProductOp>()) {
+    if (tile.getHeight() == 1 || product.getHeads() != 1)
+      continue;
+    const auto inner = static_cast<int>(product.getInner()), outer = static_cast<int>(product.getOuter());
+    const int64_t numbers = cuda::divideProduct(inner, outer, warps, /*isKept=*/true).numbers;
+    const int64_t kept = numbers * cpp::numberBytes(buffers.at(product.getRows()).element) / 4;
+    const bool isKept = keptRegisters + kept <= kMostKept;
+    if (isKept)
+      keptRegisters += kept;
+    std::string name = unique(tables.at(product.getWeights()) + "_matrix");
+    body.line("const " + weightsClass(product, isKept) + " " + name + "(" + matrixOf(product) + ");");
+    matrices[product] = name;
+  }
+}
+
+/// What a tile's first statements read of tables is copied to shared memory while the tile before it is computed, and
+/// the numbers of the rows are read one tile earlier.
+void CudaWriter::writeAhead(kern::TileOp tile, const std::string &end) {
+  auto loops = tile.getBody().front().getOps<kern::ForOp>();
+  if (!isOfBlocks || isSerial || tile.getHeight() == 1 || loops.empty())
+    return;
+  kern::ForOp loop = *loops.begin();
+  const int64_t height = *tile.getHeight(), groups = warps * 32 / lanes, own = (height + groups - 1) / groups;
+  const std::string row = cpp::levelName(tile.getDomain());
+  struct Copy {
+    std::string to, table, place;
+    int64_t size;
+  };
+  std::vector<Copy> copies;
+  std::vector<std::pair<std::string, std::string>> places;  // names of arrays, and what they hold
+  for (auto load : loop.getBody().front().getOps<kern::LoadOp>()) {
+    Type stored = load.getTable().getType().getElementType();
+    const int64_t size = kern::rowSize(load.getResult().getType()), bytes = height * size * cpp::numberBytes(stored);
+    if (load.getResult().use_empty() || load.getLevel() != tile.getDomain() || !cpp::isStoredAsIs(stored) ||
+        !isKeptInRegisters(load.getResult()) || blockBytes + bytes > kMostAheadBytes)
+      continue;
+    const std::string &table = tables.at(load.getTable());
+    std::string at = pathTo(load.getLevel(), load.getPath());
+    if (at != row) {
+      auto known = llvm::find_if(places, [&](const auto &place) { return place.second == at; });
+      if (known == places.end())
+        known = places.insert(places.end(), {unique(table + "_row"), at});
+      at = known->first + "[i]";
+    }
+    std::string name = takeBlock(table + "_ahead", stored, height * size);
+    copies.push_back({name, table, at, size});
+    ahead[load] = name;
+  }
+  if (copies.empty())
+    return;
+  looksAhead = !places.empty();
+  auto closeLambda = [&] {
+    body.indent(body.indentation() - 1);
+    body.line("};");
+  };
+  auto forRows = [&](llvm::function_ref<void()> statements) {
+    body.line("HECTOR_UNROLL");
+    body.open("for (int i = 0; i < " + std::to_string(own) + "; ++i)");
+    body.line("const int64_t " + row + " = from + i * " + std::to_string(groups) + " + lanes.groupInBlock();");
+    const bool isExact = height % groups == 0;
+    body.open("if (" + std::string(isExact ? "" : row + " < from + " + std::to_string(height) + " && ") + row + " < " +
+              end + ")");
+    statements();
+    body.close();
+    body.close();
+  };
+  NameScope scope(*this);
+  for (const auto &[name, at] : places)
+    body.line("Id " + name + "[" + std::to_string(own) + "];");
+  if (!places.empty()) {
+    body.open("auto look = [&](int64_t from)");
+    forRows([&] {
+      for (const auto &[name, at] : places)
+        body.line(name + "[i] = " + at + ";");
+    });
+    closeLambda();
+  }
+  body.open("auto fetch = [&](int64_t from)");
+  forRows([&] {
+    for (const Copy &copy : copies) {
+      std::string place = copy.place == row ? row : "int64_t{" + copy.place + "}";
+      body.line("lanes.copy<" + std::to_string(copy.size) + ">(" + copy.to + " + " +
+                cpp::times("(" + row + " - from)", copy.size) + ", " + copy.table + " + " +
+                cpp::times(place, copy.size) + ");");
+    }
+  });
+  body.line("cuda::commitCopies();");
+  closeLambda();
 }
 
 void CudaWriter::writeTile(kern::TileOp tile) {
+  if (!isTiled)
+    return writeBlock(tile.getBody().front());
   std::optional<int64_t> height = tile.getHeight();
   std::string begin = "begin", end = "end";
   mlir::Block &block = tile.getBody().front();
@@ -107,23 +209,33 @@ void CudaWriter::writeTile(kern::TileOp tile) {
       if (total.getSorted())
         startTotal(total, slot);
   }
+  if (height && isOfBlocks) {
+    for (kern::BufferOp buffer : block.getOps<kern::BufferOp>())
+      writeBuffer(buffer);
+    writeAhead(tile, end);
+    if (looksAhead)
+      body.line("look(" + begin + ");");
+    if (!ahead.empty())
+      body.line("fetch(" + begin + ");");
+    if (looksAhead)
+      body.line("look(" + begin + " + " + std::to_string(*height) + ");");
+    if (*height > 1)
+      for (kern::LoadOp load : block.getOps<kern::LoadOp>())
+        writeLoad(load);
+    declareMatrices(tile);
+  }
   if (height) {
     std::string step = std::to_string(*height);
     body.open("for (int64_t first = " + begin + "; first < " + end + "; " +
               (*height == 1 ? "++first" : "first += " + step) + ")");
     body.line("const int64_t last = " +
               (*height == 1 ? "first + 1" : "cuda::smallest(first + " + step + ", " + end + ")") + ";");
-    // A matrix may be that of the single row.
-    if (tile.getDomain() != Domain::One && llvm::any_of(block.getOps<kern::ProductOp>(), [&](kern::ProductOp product) {
-          return product.getLevel() == tile.getDomain();
-        }))
-      body.line("const int64_t " + cpp::levelName(tile.getDomain()) + " = first;");
   } else {
     body.line("const int64_t first = " + begin + ", last = " + end + ";");
   }
   {
     NameScope inner(*this);
-    writeBlock(block);
+    writeTileBody(tile);
   }
   if (height)
     body.close();
@@ -135,9 +247,45 @@ void CudaWriter::writeTile(kern::TileOp tile) {
   }
 }
 
-/// A warp takes pieces of the rows.
+/// Loops and products take turns: a barrier of the block is between them, and after the last product.
+void CudaWriter::writeTileBody(kern::TileOp tile) {
+  mlir::Block &block = tile.getBody().front();
+  if (!isOfBlocks)
+    return writeBlock(block);
+  // A matrix may be that of the single row.
+  if (tile.getHeight() == 1 && tile.getDomain() != Domain::One &&
+      llvm::any_of(block.getOps<kern::ProductOp>(),
+                   [&](kern::ProductOp product) { return product.getLevel() == tile.getDomain(); }))
+    body.line("const int64_t " + cpp::levelName(tile.getDomain()) + " = first;");
+  bool isFirst = true, wasProduct = false, wasLoop = false;
+  for (Operation &op : block) {
+    if (mlir::isa<kern::BufferOp>(op) || (mlir::isa<kern::LoadOp>(op) && *tile.getHeight() > 1))
+      continue;  // written before the loop over tiles
+    const bool isProduct = mlir::isa<kern::ProductOp, kern::OuterOp>(op), isLoop = mlir::isa<kern::ForOp>(op);
+    if (isLoop && isFirst && !ahead.empty()) {
+      body.line("cuda::waitCopies<0>();");
+      body.line("cuda::syncWarp();");
+    }
+    if ((isProduct && wasLoop) || (isLoop && wasProduct))
+      body.line("cuda::syncBlock();");
+    writeOp(op);
+    if (isLoop && isFirst && !ahead.empty()) {
+      const std::string step = std::to_string(*tile.getHeight());
+      body.line("fetch(first + " + step + ");");
+      if (looksAhead)
+        body.line("look(first + 2 * " + step + ");");
+    }
+    isFirst &= !isLoop;
+    wasProduct = isProduct || (wasProduct && !isLoop);
+    wasLoop = isLoop || (wasLoop && !isProduct);
+  }
+  body.line(wasProduct ? "cuda::syncBlock();" : "cuda::syncWarp();");
+}
+
+/// A warp or a block takes pieces of the rows.
 void CudaWriter::writePieces() {
-  body.open("for (int64_t piece = cuda::warpInGrid(); piece < sizes.pieces; piece += cuda::warpsInGrid())");
+  const std::string of = isOfBlocks ? "block" : "warp";
+  body.open("for (int64_t piece = cuda::" + of + "InGrid(); piece < sizes.pieces; piece += cuda::" + of + "sInGrid())");
   body.line("const int64_t begin = piece * sizes.grain, end = cuda::smallest(begin + sizes.grain, " +
             count(facts.unit) + ");");
   NameScope scope(*this);
@@ -228,8 +376,9 @@ std::vector<std::pair<std::string, std::string>> CudaWriter::parameters() {
 }
 
 /// The first lines of a kernel. All kernels of a launch have the same parameters.
-void CudaWriter::writeHead(Writer &out, const std::string &name, int threads) {
-  std::string line = "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) + ") " + name + "(";
+void CudaWriter::writeHead(Writer &out, const std::string &name, int threads, int blocks) {
+  std::string line = "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) +
+                     (blocks > 1 ? ", " + std::to_string(blocks) : "") + ") " + name + "(";
   for (const auto &[type, name] : parameters()) {
     // Lanes read from buffers what others put there before a barrier: a compiler that is told that nobody else writes
     // may read too early.
@@ -256,8 +405,19 @@ void CudaWriter::write(Writer &out) {
   chooseLanes(4);
   if (canChunk())
     return writeChunks(out);
-  isSerial = llvm::any_of(totals, [&](kern::TotalOp total) { return isInMemory(total); });
-  isTiled = !totals.empty() || llvm::any_of(block, llvm::IsaPred<kern::TileOp>);
+  isSerial = llvm::any_of(totals, [&](kern::TotalOp total) {
+    return isInMemory(total) && llvm::any_of(total.getResult().getUsers(), llvm::IsaPred<kern::StepOp>);
+  });
+  kernel.walk([&](Operation *op) { isOfBlocks |= mlir::isa<kern::ProductOp, kern::OuterOp>(op); });
+  for (auto tile : block.getOps<kern::TileOp>())
+    launch.tileRows = tile.getHeight().value_or(1);
+  // Tiles without products are rows like any others.
+  isTiled = isOfBlocks || !totals.empty() ||
+            llvm::any_of(block.getOps<kern::TileOp>(), [](kern::TileOp tile) { return tile.getType().has_value(); });
+  if (isOfBlocks)
+    chooseLanes(8);
+  if (isOfBlocks && isSerial)
+    warps = 1;
   for (size_t i = 0; i < totals.size(); ++i)
     taken.insert("totals" + std::to_string(i));
   NameScope scope(*this);
@@ -267,26 +427,27 @@ void CudaWriter::write(Writer &out) {
   else
     writeBlock(block);
 
-  const int64_t bytes = warpBytes + groupBytes * (32 / lanes);  // of a warp
-  launch.schedule = isTiled ? exec::Schedule::Pieces : exec::Schedule::Units;
+  blockBytes = std::max(blockBytes, joinBytes);
+  launch.schedule = isOfBlocks ? exec::Schedule::Tiles : isTiled ? exec::Schedule::Pieces : exec::Schedule::Units;
   launch.lanes = lanes;
-  launch.threads = kThreads;
-  while (launch.threads > 32 && launch.threads / 32 * bytes > kSharedBytes)
+  launch.threads = isOfBlocks ? warps * 32 : kThreads;
+  while (!isOfBlocks && launch.threads > 32 && launch.threads / lanes * groupBytes > kSharedBytes)
     launch.threads /= 2;
-  launch.sharedBytes = launch.threads / 32 * bytes;
+  launch.sharedBytes = blockBytes + launch.threads / lanes * groupBytes;
   if (launch.sharedBytes > kMostSharedBytes)
-    refusal = "kernel " + symbol + " needs " + std::to_string(bytes) +
-              " bytes of shared memory for one warp, more than any GPU has";
+    refusal = "kernel " + symbol + " needs " + std::to_string(launch.sharedBytes) +
+              " bytes of shared memory for one block, more than any GPU has";
+  const bool isSmall =
+      isOfBlocks && launch.sharedBytes <= kMostSharedBytes / 2 && keptRegisters + sumRegisters <= kFewRegisters;
 
   writeSummary(out);
-  writeHead(out, symbol, launch.threads);
+  writeHead(out, symbol, launch.threads, isSmall ? 2 : 1);
   out.line("const cuda::Lanes<" + std::to_string(lanes) + "> lanes;");
-  if (bytes > 0)
-    out.line("unsigned char *warpMemory = cuda::sharedMemory<unsigned char>() + cuda::warp() * " +
-             std::to_string(bytes) + ";");
+  if (blockBytes > 0)
+    out.line("unsigned char *blockMemory = cuda::sharedMemory<unsigned char>();");
   if (groupBytes > 0)
-    out.line("unsigned char *groupMemory = warpMemory + " + std::to_string(warpBytes) + " + lanes.groupInWarp() * " +
-             std::to_string(groupBytes) + ";");
+    out.line("unsigned char *groupMemory = cuda::sharedMemory<unsigned char>() + " + std::to_string(blockBytes) +
+             " + lanes.groupInBlock() * " + std::to_string(groupBytes) + ";");
   for (const std::string &line : prologue)
     out.line(line);
   out.append(body);

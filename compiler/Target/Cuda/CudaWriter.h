@@ -54,7 +54,7 @@ private:
   //===- The kernel ----------------------------------------------------------------------------------------------===//
   void chooseLanes(int numbers);
   std::vector<std::pair<std::string, std::string>> parameters();
-  void writeHead(Writer &out, const std::string &name, int threads);
+  void writeHead(Writer &out, const std::string &name, int threads, int blocks = 1);
   void writePieces();
   bool canChunk();
   void writeChunks(Writer &out);
@@ -75,6 +75,11 @@ private:
   void startPart(mlir::Operation &op);
   void joinPart(mlir::Operation &op);
   void writeTile(kern::TileOp tile);
+  /// Declares the matrices of a tile's products, which are the same for all tiles of a type.
+  void declareMatrices(kern::TileOp tile);
+  /// Chooses what of a tile is copied to shared memory while the tile before it is computed, and writes how.
+  void writeAhead(kern::TileOp tile, const std::string &end);
+  void writeTileBody(kern::TileOp tile);
   void writeFor(kern::ForOp loop);
   void writeBlock(mlir::Block &block);
   void writeOp(mlir::Operation &op);
@@ -101,6 +106,8 @@ private:
   void writeFinish(kern::FinishOp finish);
   void writeFoldFinish(kern::FinishOp finish, kern::FoldOp fold);
   void writeProduct(kern::ProductOp product);
+  std::string weightsClass(kern::ProductOp product, bool isKept);
+  std::string matrixOf(kern::ProductOp product);
   void writeOuter(kern::OuterOp outer);
 
   //===- Totals --------------------------------------------------------------------------------------------------===//
@@ -115,6 +122,8 @@ private:
   //===- Rows ----------------------------------------------------------------------------------------------------===//
   bool isRandom(mlir::Value row);
   bool isReadAnywhere(mlir::OpOperand &use);
+  /// Whether a row that is read from memory is kept in registers, instead of a pointer to it.
+  bool isKeptInRegisters(mlir::Value row);
   bool isInlined(kern::MapOp map);
   Combining combiningOf(kern::MapOp map) const;
   std::string expression(kern::MapOp map, const Point &point);
@@ -134,7 +143,7 @@ private:
   std::string inRegisters(mlir::Value row);
   static exec::TableSpec bufferSpec(const std::string &name, flow::Domain domain, mlir::Type element, int64_t size);
   std::string takeShared(const std::string &base, mlir::Type element, int64_t size);
-  std::string takeWarp(const std::string &base, mlir::Type element, int64_t size);
+  std::string takeBlock(const std::string &base, mlir::Type element, int64_t size);
   std::string currentRow(kern::BufferType type, const Buffer &buffer) const;
   void computeRegion(mlir::Region &region, llvm::ArrayRef<Row> arguments);
   std::string dropped(kern::MapOp map, const std::string &row, const std::string &offset) override;
@@ -142,16 +151,22 @@ private:
 
   Writer body;
   int lanes = 1;
-  bool isTiled = false;    // a warp takes pieces of rows; else a group takes units
-  bool isSerial = false;   // only the first group of a warp works
-  bool isChunked = false;  // a group takes neighbouring rows, of whatever units
-  bool isTaking = false;   // the statements of a row are written, which may be behind the last one
-  int64_t groupBytes = 0, warpBytes = 0;
+  bool isTiled = false;     // a warp or a block takes pieces of rows; else a group takes units
+  bool isOfBlocks = false;  // a block does
+  bool isSerial = false;    // only the first group of a warp works
+  bool isChunked = false;   // a group takes neighbouring rows, of whatever units
+  bool isTaking = false;    // the statements of a row are written, which may be behind the last one
+  int warps = 8;            // of a block that takes pieces
+  int64_t groupBytes = 0, blockBytes = 0, joinBytes = 0;
+  int64_t keptRegisters = 0, sumRegisters = 0;  // of a lane, for matrices and for sums of products
   llvm::DenseMap<mlir::Value, Row> rows;
   llvm::DenseMap<mlir::Value, bool> random;
   llvm::DenseMap<mlir::Value, unsigned> depths;  // of statements that are computed where they are read
   llvm::DenseMap<mlir::Value, Acc> accs;
   llvm::DenseMap<mlir::Value, Buffer> buffers;
+  llvm::DenseMap<mlir::Operation *, std::string> matrices;            // of products, for all tiles of a type
+  llvm::DenseMap<mlir::Operation *, std::string> ahead;               // loads whose rows were copied to shared memory
+  bool looksAhead = false;                                            // and whose places were read before that
   llvm::DenseMap<mlir::Value, std::string> masks;                     // of dropout
   std::vector<std::string> prologue;                                  // declarations before the loops
   std::vector<std::pair<std::string, std::string>> bufferParameters;  // types and names

@@ -1,0 +1,47 @@
+/// How the warps of a block divide products. Shared by the kernels and by the compiler, which chooses what stays in
+/// registers.
+#pragma once
+
+#include "kernels/common/target.hpp"
+
+namespace hector::cuda {
+
+HECTOR_ANYWHERE constexpr int partsOf(int n, int size) {
+  return (n + size - 1) / size;
+}
+
+/// A product of rows with a matrix of `inner` rows and `outer` columns. In each pass, 8·tiles columns belong to a warp,
+/// which computes 16·rowTiles rows at a time.
+struct ProductDivision {
+  int tiles, columnWarps, rowWarps, passes, rowTiles, steps;
+  int numbers;  // of a lane that keeps its part of the matrix
+};
+HECTOR_ANYWHERE constexpr ProductDivision divideProduct(int inner, int outer, int warps, bool isKept) {
+  ProductDivision way = {};
+  way.tiles = outer <= 16 ? 1 : isKept || outer <= 64 ? 2 : 4;
+  way.columnWarps = 1;
+  while (way.columnWarps < warps && way.columnWarps < partsOf(outer, 8 * way.tiles))
+    way.columnWarps *= 2;
+  way.rowWarps = warps / way.columnWarps;
+  way.passes = partsOf(outer, 8 * way.tiles * way.columnWarps);
+  way.rowTiles = way.rowWarps > 2 ? 1 : 2;
+  way.steps = partsOf(inner, 16);
+  way.numbers = way.passes * way.steps * way.tiles * 4;
+  return way;
+}
+
+/// A sum of outer products, of `inner` rows and `outer` columns, in blocks of 16 rows and 8·tiles columns.
+struct OuterDivision {
+  int tiles, across, blocks;
+  int own;  // blocks of a warp
+};
+HECTOR_ANYWHERE constexpr OuterDivision divideOuter(int inner, int outer, int warps) {
+  OuterDivision way = {};
+  way.tiles = outer <= 8 ? 1 : outer <= 16 ? 2 : 4;
+  way.across = partsOf(outer, 8 * way.tiles);
+  way.blocks = partsOf(inner, 16) * way.across;
+  way.own = partsOf(way.blocks, warps);
+  return way;
+}
+
+}  // namespace hector::cuda
