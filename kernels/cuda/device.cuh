@@ -16,12 +16,16 @@
 #define HECTOR_CUDA_KERNEL(name)
 #endif
 
-/// Before loops over arrays that are to stay in registers, and before those that are too long for it.
+/// Before loops over arrays that are to stay in registers, before those that are too long for it, and before those that
+/// may be either.
 #ifdef __CUDACC__
+#define HECTOR_PRAGMA(...) _Pragma(#__VA_ARGS__)
+#define HECTOR_UNROLL_SHORT(...) HECTOR_PRAGMA(unroll((__VA_ARGS__) <= 32 ? (__VA_ARGS__) : 1))
 #define HECTOR_UNROLL _Pragma("unroll")
 #define HECTOR_KEEP_LOOP _Pragma("unroll 1")
 #define HECTOR_UNROLL_SOME _Pragma("unroll 4")
 #else
+#define HECTOR_UNROLL_SHORT(...)
 #define HECTOR_UNROLL
 #define HECTOR_KEEP_LOOP
 #define HECTOR_UNROLL_SOME

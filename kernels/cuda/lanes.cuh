@@ -48,7 +48,7 @@ template <class T, int kSize, int kLanes> struct Row {
 
   Row() = default;
   __device__ __forceinline__ explicit Row(T value) {
-    HECTOR_UNROLL
+    HECTOR_UNROLL_SHORT(kOwn)
     for (int c = 0; c < kOwn; ++c)
       own[c] = value;
   }
@@ -93,7 +93,7 @@ public:
     using Here = Shares<kSize, kLanes>;
     const Stored *own = from + Here::place(lane(), 0);
     Row<Number<Stored>, kSize, kLanes> row;
-    HECTOR_UNROLL
+    HECTOR_UNROLL_SHORT(Here::kOwn)
     for (int round = 0; round < Here::kRounds; ++round) {
       const int c = round * Here::kPack;
       if (has<kSize>(c)) {
@@ -114,7 +114,7 @@ public:
   __device__ __forceinline__ static void store(Stored *to, const Row<T, kSize, kLanes> &row) {
     using Here = Shares<kSize, kLanes>;
     Stored *own = to + Here::place(lane(), 0);
-    HECTOR_UNROLL
+    HECTOR_UNROLL_SHORT(Here::kOwn)
     for (int round = 0; round < Here::kRounds; ++round) {
       const int c = round * Here::kPack;
       if (!has<kSize>(c))
@@ -130,7 +130,7 @@ public:
   /// single number is copied by the first lane, and the others see it after a barrier.
   template <int kSize, class Stored> __device__ __forceinline__ static void copy(Stored *to, const Stored *from) {
     using Here = Shares<kSize, kLanes>;
-    HECTOR_UNROLL
+    HECTOR_UNROLL_SHORT(Here::kOwn)
     for (int round = 0; round < Here::kRounds; ++round) {
       const int c = round * Here::kPack, place = Here::place(lane(), c);
       constexpr int kBytes = sizeof(Stored) * Here::kPack;
@@ -186,7 +186,7 @@ public:
     if constexpr (Here::kRounds == 1 && Here::kIsFull && kPart % Here::kPack == 0 && (kWidth & (kWidth - 1)) == 0) {
       // A part is in neighbouring lanes, as many as a power of 2.
       T value = start;
-      HECTOR_UNROLL
+      HECTOR_UNROLL_SHORT(Here::kOwn)
       for (int c = 0; c < Here::kOwn; ++c)
         value = take(value, row[c]);
       HECTOR_UNROLL
@@ -196,7 +196,7 @@ public:
     } else {
       for (int part = 0; part < kParts; ++part) {
         T value = start;
-        HECTOR_UNROLL
+        HECTOR_UNROLL_SHORT(Here::kOwn)
         for (int c = 0; c < Here::kOwn; ++c)
           if (has<kSize>(c) && Here::place(lane(), c) / kPart == part)
             value = take(value, row[c]);
@@ -233,7 +233,7 @@ public:
   }
   template <class T, int kSize, class F>
   __device__ __forceinline__ static void joinGroups(Row<T, kSize, kLanes> &row, F &&take) {
-    HECTOR_UNROLL
+    HECTOR_UNROLL_SHORT((Row<T, kSize, kLanes>::kOwn))
     for (int c = 0; c < Row<T, kSize, kLanes>::kOwn; ++c)
       joinGroups(row[c], take);
   }
@@ -249,7 +249,7 @@ public:
   template <class T, int kSize>
   __device__ __forceinline__ static void joinNearest(Row<int64_t, kSize, kLanes> &nearest,
                                                      Row<T, kSize, kLanes> &distance) {
-    HECTOR_UNROLL
+    HECTOR_UNROLL_SHORT((Row<T, kSize, kLanes>::kOwn))
     for (int c = 0; c < Row<T, kSize, kLanes>::kOwn; ++c)
       joinNearest(nearest[c], distance[c]);
   }
@@ -265,7 +265,7 @@ public:
     HECTOR_KEEP_LOOP
     for (int other = 1; other < kWarps; ++other) {
       const auto next = load<kSize>(static_cast<const T *>(rows) + other * kSize);
-      HECTOR_UNROLL
+      HECTOR_UNROLL_SHORT((Row<T, kSize, kLanes>::kOwn))
       for (int c = 0; c < Row<T, kSize, kLanes>::kOwn; ++c)
         row[c] = take(row[c], next[c]);
     }
@@ -288,7 +288,7 @@ public:
     for (int other = 1; other < kWarps; ++other) {
       const auto row = load<kSize>(rows + other * kSize);
       const auto rowDistance = load<kSize>(rowDistances + other * kSize);
-      HECTOR_UNROLL
+      HECTOR_UNROLL_SHORT((Row<T, kSize, kLanes>::kOwn))
       for (int c = 0; c < Row<T, kSize, kLanes>::kOwn; ++c)
         takeNearer(nearest[c], distance[c], row[c], rowDistance[c]);
     }

@@ -4,8 +4,8 @@
 #include "driver/Cuda.h"
 #include "test/numerics/CpuBatch.h"
 #include "test/numerics/Harness.h"
-#include "test/numerics/TestDevice.h"
 #include "test/numerics/Layers.h"
+#include "test/numerics/TestDevice.h"
 
 #include <gtest/gtest.h>
 

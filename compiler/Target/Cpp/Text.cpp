@@ -1,5 +1,7 @@
 #include "compiler/Target/Cpp/Text.h"
 
+#include <llvm/ADT/StringExtras.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -22,6 +24,14 @@ int64_t product(ArrayRef<int64_t> sizes) {
 
 int64_t roundUp(int64_t value, int64_t unit) {
   return (value + unit - 1) / unit * unit;
+}
+
+bool hasWord(const std::string &text, const std::string &word) {
+  auto isPart = [&](size_t i) { return i < text.size() && (llvm::isAlnum(text[i]) || text[i] == '_'); };
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+    if ((at == 0 || !isPart(at - 1)) && !isPart(at + word.size()))
+      return true;
+  return false;
 }
 
 std::string numberName(Type element) {

@@ -48,6 +48,9 @@ const char *domainConstant(flow::Domain domain);
 /// The rows whose types are sorted, by the domain that a tile walks.
 TileRows typedRows(flow::Domain domain);
 
+/// Whether `word` is in a text, as a word of its own.
+bool hasWord(const std::string &text, const std::string &word);
+
 //===- Accumulators ----------------------------------------------------------------------------------------------===//
 
 /// Whether the number of rows that an accumulator took matters.

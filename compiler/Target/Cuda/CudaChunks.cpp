@@ -317,15 +317,16 @@ void CudaWriter::writeChunks(Writer &out) {
               "void take(Part &part, const Unit &from, const Read &read, int64_t " + unit + ", int64_t " + row +
                   ", bool isThere)",
               [&] {
-                body.line("const cuda::Lanes<" + std::to_string(lanes) + ", true> lanes;");
-                if (hasPairs)
-                  body.line("const int64_t " + pair + " = read." + pair + ";");
                 isTaking = true;
                 for (mlir::Block *level : below)
                   for (Operation &op : *level)
                     if (!mlir::isa<kern::ForOp>(op) && !loaded.contains(&op))
                       writeOp(op);
                 isTaking = false;
+                if (cpp::hasWord(body.text(), "lanes"))
+                  prologue.push_back("const cuda::Lanes<" + std::to_string(lanes) + ", true> lanes;");
+                if (hasPairs && cpp::hasWord(body.text(), pair))
+                  prologue.push_back("const int64_t " + pair + " = read." + pair + ";");
               });
   levels = {unitLoop.getDomain()};
   writeMember(members, "void join(Part &part, const Part &next)", [&] {

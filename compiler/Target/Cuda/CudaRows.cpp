@@ -4,8 +4,6 @@
 #include "compiler/Target/Cpp/Text.h"
 #include "compiler/Target/Cuda/CudaWriter.h"
 
-#include <llvm/ADT/StringExtras.h>
-
 #include <cmath>
 
 namespace hector {
@@ -24,15 +22,6 @@ using mlir::Value;
 
 /// Rows that take more numbers of each lane stay in memory where they are read from there.
 static constexpr int64_t kMostOwn = 32;
-
-/// Whether `word` is in a text, as a word of its own.
-static bool hasWord(const std::string &text, const std::string &word) {
-  auto isPart = [&](size_t i) { return i < text.size() && (llvm::isAlnum(text[i]) || text[i] == '_'); };
-  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
-    if ((at == 0 || !isPart(at - 1)) && !isPart(at + word.size()))
-      return true;
-  return false;
-}
 
 //===- Who reads what --------------------------------------------------------------------------------------------===//
 
@@ -205,10 +194,10 @@ std::string CudaWriter::declare(Type row, const std::string &base, const std::st
 
 void CudaWriter::loopOwn(int64_t size, const std::vector<std::string> &lines, bool isGuarded) {
   const bool isFull = ownNumbers(size) * lanes == size;
-  const bool needsPlace = llvm::any_of(lines, [](const std::string &line) { return hasWord(line, "k"); });
+  const bool needsPlace = llvm::any_of(lines, [](const std::string &line) { return cpp::hasWord(line, "k"); });
   const bool needsGuard = isGuarded && !isFull;
   const bool isBraced = needsPlace || lines.size() > 1;
-  body.line("HECTOR_UNROLL");
+  body.line(ownNumbers(size) <= kMostOwn ? "HECTOR_UNROLL" : "HECTOR_KEEP_LOOP");
   std::string head = "for (int c = 0; c < " + std::to_string(ownNumbers(size)) + "; ++c)";
   if (!isBraced && !needsGuard) {
     body.line(head);
@@ -291,7 +280,7 @@ std::string CudaWriter::inRegisters(Value value) {
     return row.name;
   if (size == 1) {
     std::string number = bare(numberAt(value));
-    if (!hasWord(number, "lanes"))
+    if (!cpp::hasWord(number, "lanes"))
       return number;
     // A number that other lanes help to find is found by all of them, wherever it is needed.
     std::string name = unique("number");
@@ -527,6 +516,19 @@ void CudaWriter::writeStore(kern::StoreOp store) {
   if (isTaking && loop.getDomain() != kernel.getDomain())
     condition += " && " + offsetsName(loop.getDomain(), kernel.getDomain()) + "[" + cpp::levelName(loop.getDomain()) +
                  "] == " + cpp::levelName(kernel.getDomain());
+  if (size > 1 && ownNumbers(size) > kMostOwn && rows.at(store.getRow()).op) {
+    // Too long for registers: each number is stored as soon as it is known. All lanes compute, since some may ask others.
+    std::string to = unique(table + "_row"), value = unique("value");
+    body.line(cpp::storageName(space, stored) + " *" + to + " = " +
+              rowAt(table, store.getLevel(), store.getPath(), size) + ";");
+    std::string has = "lanes.has<" + std::to_string(size) + ">(c)" + (condition.empty() ? "" : " && " + condition);
+    loopOwn(size,
+            {"const auto " + value + " = " +
+                 bare(numberAt(store.getRow(), {.axes = {"k"}, .place = "k", .ownSize = size})) + ";",
+             "if (" + has + ")", "  cuda::store(" + to + " + k, " + value + ");"},
+            /*isGuarded=*/false);
+    return;
+  }
   if (size > 1) {
     std::string row = inRegisters(store.getRow());
     std::string line = "lanes.store<" + std::to_string(size) + ">(" +
