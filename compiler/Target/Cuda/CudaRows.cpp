@@ -517,7 +517,8 @@ void CudaWriter::writeStore(kern::StoreOp store) {
     condition += " && " + offsetsName(loop.getDomain(), kernel.getDomain()) + "[" + cpp::levelName(loop.getDomain()) +
                  "] == " + cpp::levelName(kernel.getDomain());
   if (size > 1 && ownNumbers(size) > kMostOwn && rows.at(store.getRow()).op) {
-    // Too long for registers: each number is stored as soon as it is known. All lanes compute, since some may ask others.
+    // Too long for registers: each number is stored as soon as it is known. All lanes compute, since some may ask
+    // others.
     std::string to = unique(table + "_row"), value = unique("value");
     body.line(cpp::storageName(space, stored) + " *" + to + " = " +
               rowAt(table, store.getLevel(), store.getPath(), size) + ";");
