@@ -5,8 +5,8 @@
 /// range, and with and without fused multiply-adds.
 ///
 /// What the C library has is called by the compiler's builtins: <cmath> takes longer to compile than all kernels. CUDA
-/// has the same functions. All others have the same bits on the CPU and on a GPU, but for where compilers fuse
-/// multiply-adds, which generated code is compiled without.
+/// has the same functions, whose last bit may differ; on a GPU, exp of float is CUDA's own as well. All others have the
+/// same bits on the CPU and on a GPU where compilers fuse no multiply-adds.
 #pragma once
 
 #include "kernels/common/choose.hpp"

@@ -41,13 +41,14 @@ __device__ __forceinline__ void walkChunks(const Walk &walk, const Id *unitOf, i
   for (int64_t block = blockNumber(); block * blockRows < numRows; block += numBlocks()) {
     // Ids are wide enough for the numbers of rows, and often half as wide as an address.
     const Id first = static_cast<Id>(smallest(block * blockRows + group * chunk, numRows));
-    const Id last = static_cast<Id>(smallest(first + chunk, numRows));
+    const Id last = static_cast<Id>(smallest(int64_t{first} + chunk, numRows));
     // Groups of a warp stay together, so that lanes can combine numbers. All of them take `chunk` rows; what is behind
     // the last row belongs to no unit, and reads the last row there is.
-    auto unitAt = [&](Id row) { return row < last ? unitOf[row] : Id(-1); };
+    const int there = static_cast<int>(last - first);
+    auto unitAt = [&](int row) { return row < there ? unitOf[first + row] : Id(-1); };
     auto enter = [&](Id unit) { return walk.enter(unit < 0 ? 0 : unit); };
     Head head = None;
-    Id unit = unitAt(first);
+    Id unit = unitAt(0);
     bool isHead = unit >= 0 && first > 0 && unitOf[first - 1] == unit;
     Part part = walk.start();
     typename Walk::Unit at = enter(unit);
@@ -67,7 +68,7 @@ __device__ __forceinline__ void walkChunks(const Walk &walk, const Id *unitOf, i
       typename Walk::Unit entered[kInFlight];
       HECTOR_UNROLL
       for (int i = 0; i < kInFlight; ++i) {
-        units[i] = unitAt(first + done + i);
+        units[i] = unitAt(done + i);
         rows[i] = units[i] < 0 ? static_cast<Id>(numRows - 1) : first + done + i;
         reads[i] = walk.read(rows[i]);
       }

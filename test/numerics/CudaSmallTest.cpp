@@ -1,4 +1,4 @@
-/// The smallest models that CUDA kernels once computed wrongly, on the emulator, against the interpreter.
+/// The smallest models that CUDA kernels once computed wrongly, on the emulator or on a GPU, against the interpreter.
 
 #include "driver/Cuda.h"
 #include "test/numerics/CpuBatch.h"
@@ -42,6 +42,32 @@ TEST(CudaSmallTest, ReadsAPartOfATransposedMatrix) {
 def m(g, W: Shared[2, 3, 4]):
     one = exp(transpose(W)[1])
     return one
+)");
+}
+
+// Words of generated code as names of a model, in a walk over edges and in a product.
+TEST(CudaSmallTest, NamesAreFree) {
+  expectInterpretersResults(R"(
+def m(g, take: Node[6], i: EdgeType[6, 5], read: Edge[], isThere: Node[5]):
+    for e in g.edges():
+        e["enter"] = e.src.take * i[e.etype]
+        e["fetch"] = exp(e.read) * e["enter"]
+        e["look"] = e["fetch"] + e.dst.isThere
+    for n in g.nodes():
+        n["Unit"] = sum(tanh(e["look"]) for e in n.incoming_edges())
+    return n["Unit"]
+)");
+}
+
+// The order of edges is that of the rows of a long table, of which each lane needs numbers of others.
+TEST(CudaSmallTest, LongRowsOfEdgesAreReadByOtherLanes) {
+  expectInterpretersResults(R"(
+def m(g, x: Node[64, 40], y: Node[64, 40]):
+    for e in g.edges():
+        e["row"] = tanh(e.src.x + e.dst.y)
+    for n in g.nodes():
+        n["out"] = sum(sum(transpose(e["row"]) * transpose(e["row"]), axis=1) for e in n.incoming_edges())
+    return n["out"]
 )");
 }
 

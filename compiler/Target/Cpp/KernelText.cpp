@@ -219,8 +219,8 @@ std::string KernelText::apply(kern::MapOp map, const std::vector<std::string> &i
 static constexpr const char *kReserved[] = {
     "begin", "count", "cpu", "end", "first", "fixed", "frame", "from", "head", "hector", "distance", "k", "nearest",
     "firstRow", "last", "lastRow", "part", "piece", "r", "row", "scratch", "sizes", "space", "target", "types", "Id",
-    "c", "carry", "cuda", "finish", "groupMemory", "index", "join", "lanes", "next", "Part", "start", "to", "unit",
-    "value", "walk", "warpMemory",
+    "blockMemory", "c", "carry", "cuda", "enter", "fetch", "finish", "groupMemory", "i", "index", "isThere", "join",
+    "lanes", "look", "next", "Part", "read", "Read", "start", "take", "to", "unit", "Unit", "value", "walk",
     // Rows of loops.
     "dst_pair", "edge", "etype", "node", "ntype", "one", "src_pair",
     // C++

@@ -78,8 +78,35 @@ bool CudaWriter::canChunk() {
         count(row, comparedType(acc.getResult()));
     }
   }
-  launch.partBytes = std::max<int64_t>(bytes, 16);
-  return launch.partBytes <= kMostPartBytes;
+  bytes = std::max<int64_t>(bytes, 16);
+  if (bytes > kMostPartBytes || !fitsShared(bytes))
+    return false;
+  launch.partBytes = bytes;
+  return true;
+}
+
+/// Whether rows that lanes exchange fit into shared memory beside the parts of units. Rows behind the last one are
+/// computed too, and must not meet others in memory that has a place for each row.
+bool CudaWriter::fitsShared(int64_t partBytes) {
+  int64_t bytes = 0;
+  auto count = [&](Value value) {
+    if (mlir::isa<kern::AccType, kern::BufferType, flow::RowsType>(value.getType()) ||
+        kern::rowSize(value.getType()) <= lanes || !isRandom(value))
+      return;
+    if (auto map = value.getDefiningOp<kern::MapOp>(); map && isInlined(map))
+      return;
+    if (value.getDefiningOp<kern::LoadOp>())
+      return;
+    bytes += cpp::roundUp(kern::rowSize(value.getType()) * cpp::numberBytes(kern::elementType(value.getType())), 16);
+  };
+  kernel.walk([&](Operation *op) {
+    llvm::for_each(op->getResults(), count);
+    for (mlir::Region &region : op->getRegions())
+      for (mlir::Block &block : region)
+        llvm::for_each(block.getArguments(), count);
+  });
+  constexpr int64_t kMostBytes = 96 * 1024;
+  return bytes <= 8 * 1024 && kThreads / lanes * bytes + kThreads * partBytes <= kMostBytes;
 }
 
 //===- Parts -----------------------------------------------------------------------------------------------------===//

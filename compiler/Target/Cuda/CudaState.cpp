@@ -424,7 +424,7 @@ void CudaWriter::startTotal(kern::TotalOp total, const std::string &slot) {
     body.close();
 }
 
-/// What the groups of the warp have becomes the piece's part.
+/// What the groups of the warp, or of the block, have becomes the piece's part.
 void CudaWriter::endTotal(kern::TotalOp total, const std::string &slot) {
   if (kern::OuterOp products = productsOf(total)) {
     if (isInRegisters(products, total, warps)) {
@@ -489,6 +489,8 @@ void CudaWriter::endTotal(kern::TotalOp total, const std::string &slot) {
   if (!acc.count.empty())
     body.line(memory.count + " = " + acc.count + ";");
   body.close();
+  if (isOfWarps)
+    body.line("cuda::syncBlock();");  // before the memory of the join has rows again
   body.close();
 }
 

@@ -271,6 +271,7 @@ void CudaWriter::writeTileBody(kern::TileOp tile) {
     writeOp(op);
     if (isLoop && isFirst && !ahead.empty()) {
       const std::string step = std::to_string(*tile.getHeight());
+      body.line("cuda::syncWarp();");  // single numbers are copied by one lane, and read by others
       body.line("fetch(first + " + step + ");");
       if (looksAhead)
         body.line("look(first + 2 * " + step + ");");

@@ -57,6 +57,7 @@ private:
   void writeHead(Writer &out, const std::string &name, int threads, int blocks = 1);
   void writePieces();
   bool canChunk();
+  bool fitsShared(int64_t partBytes);
   void writeChunks(Writer &out);
   /// Values that one function of the class that walks leaves for another one, as members of a structure.
   struct Fields {
