@@ -59,7 +59,7 @@ def m(g, take: Node[6], i: EdgeType[6, 5], read: Edge[], isThere: Node[5]):
 )");
 }
 
-// The order of edges is that of the rows of a long table, of which each lane needs numbers of others.
+// Rows of edges that are too long for shared memory, of which lanes need numbers of others.
 TEST(CudaSmallTest, LongRowsOfEdgesAreReadByOtherLanes) {
   expectInterpretersResults(R"(
 def m(g, x: Node[64, 40], y: Node[64, 40]):

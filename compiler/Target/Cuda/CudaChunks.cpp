@@ -331,7 +331,7 @@ void CudaWriter::writeChunks(Writer &out) {
     }
     for (mlir::Block *level : below)
       for (auto load : level->getOps<kern::LoadOp>()) {
-        if (load.getResult().use_empty() || !isKept(load))
+        if (load.getResult().use_empty() || !isKeptInRegisters(load.getResult()))
           continue;
         writeOp(*load);
         addField(ofRow, load.getResult());

@@ -465,10 +465,6 @@ void CudaWriter::writeMatch(kern::MatchOp match) {
 
 //===- Memory ----------------------------------------------------------------------------------------------------===//
 
-bool CudaWriter::isKept(kern::LoadOp load) {
-  return isKeptInRegisters(load.getResult());
-}
-
 void CudaWriter::writeLoad(kern::LoadOp load) {
   if (load.getResult().use_empty())
     return;

@@ -89,8 +89,6 @@ private:
 
   //===- Statements ----------------------------------------------------------------------------------------------===//
   void writeLoad(kern::LoadOp load);
-  /// Whether a row stays in registers once it is loaded.
-  bool isKept(kern::LoadOp load);
   void writeStore(kern::StoreOp store);
   void writeNumber(kern::NumberOp number);
   void writeBuffer(kern::BufferOp buffer);
