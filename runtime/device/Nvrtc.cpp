@@ -256,9 +256,14 @@ private:
 
 }  // namespace
 
+std::vector<std::string> commonCudaFlags(bool isFused) {
+  return {"-std=c++20", isFused ? "--fmad=true" : "--fmad=false", "-lineinfo"};
+}
+
 std::vector<std::string> cudaFlags(int architecture, bool isFused) {
-  return {"--gpu-architecture=sm_" + std::to_string(architecture), "-std=c++20",
-          isFused ? "--fmad=true" : "--fmad=false", "-lineinfo"};
+  std::vector<std::string> flags = commonCudaFlags(isFused);
+  flags.insert(flags.begin(), "--gpu-architecture=sm_" + std::to_string(architecture));
+  return flags;
 }
 
 Result<CompiledCode> compileCuda(const CodeRequest &request, const Nvrtc &nvrtc, const JitEvents &events) {

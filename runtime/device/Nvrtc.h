@@ -53,8 +53,9 @@ struct NvrtcPlaces {
 /// before the system's folders.
 NvrtcPlaces nvrtcPlaces(const std::string &root = "");
 
-/// The flags of all generated code, for a compute capability of 10 * major + minor. Products and sums are rounded one
-/// by one unless `isFused`.
+/// The flags of all generated code, whatever GPU it is for. Products and sums are rounded one by one unless `isFused`.
+std::vector<std::string> commonCudaFlags(bool isFused = false);
+/// The same and the one for a GPU, of compute capability 10 * major + minor.
 std::vector<std::string> cudaFlags(int architecture, bool isFused = false);
 
 /// Finds a cubin in the cache or compiles it with NVRTC. As `findOrCompile` otherwise.
