@@ -102,6 +102,14 @@ Result<exec::SavedPlan> compilePlan(std::shared_ptr<const exec::Plan> plan, exec
   return saved;
 }
 
+/// "sm_80, sm_90".
+static std::string listOf(std::span<const int> architectures) {
+  std::string list;
+  for (int architecture : architectures)
+    list += (list.empty() ? "sm_" : ", sm_") + std::to_string(architecture);
+  return list;
+}
+
 Result<exec::SavedPlan> compileCudaPlan(std::shared_ptr<const exec::Plan> plan, exec::PlanOrigin origin,
                                         std::span<const int> architectures, const JitEvents &events,
                                         const NoteReason &onNoCode) {
@@ -116,12 +124,19 @@ Result<exec::SavedPlan> compileCudaPlan(std::shared_ptr<const exec::Plan> plan, 
     return saved;
   }
   saved.made.compiler = nvrtc->title();
+  auto possible = nvrtc->architectures();
+  if (!possible)
+    return possible.status();
+  for (int architecture : architectures)
+    if (!std::binary_search(possible->begin(), possible->end(), architecture))
+      return Status::invalid(nvrtc->title() + " does not compile for sm_" + std::to_string(architecture) +
+                             ", only for " + listOf(*possible));
   auto owners = std::make_shared<std::vector<CompiledCode>>();
   const std::set<int> each(architectures.begin(), architectures.end());
   for (int architecture : each) {
     auto code = compileCuda(deviceSource(*saved.plan).request(cudaFlags(architecture)), *nvrtc, events);
     if (!code)
-      return Status(code.status()).during("for sm_" + std::to_string(architecture));
+      return code.status();
     saved.cubins.push_back({architecture, code->bytes});
     owners->push_back(std::move(*code));
   }
@@ -164,11 +179,11 @@ std::string whyStale(const exec::SavedPlan &saved, const DeviceInfo &device) {
   const std::string why = whyOther(saved.made, cudaHeaders(), commonCudaFlags());
   if (!why.empty() || findCubin(saved, device.architecture))
     return why;
-  std::string list;
+  std::vector<int> architectures;
   for (const exec::Cubin &cubin : saved.cubins)
-    list += (list.empty() ? "sm_" : ", sm_") + std::to_string(cubin.architecture);
+    architectures.push_back(cubin.architecture);
   const bool isEmulated = device.architecture == 0;
-  return "it is for " + list + ", and the GPU is " +
+  return "it is for " + listOf(architectures) + ", and the GPU is " +
          (isEmulated ? device.name : device.name + " (sm_" + std::to_string(device.architecture) + ")");
 }
 

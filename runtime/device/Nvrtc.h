@@ -23,6 +23,8 @@ public:
   const std::string &path() const { return file; }
   /// "NVRTC 13.0".
   std::string title() const { return "NVRTC " + version; }
+  /// What it compiles for, such as 90 for sm_90, by rising number. Fails where it does not say.
+  Result<std::vector<int>> architectures() const;
 
   struct Output {
     int error = 0;  // 0 where there is a cubin
