@@ -35,12 +35,12 @@ static Result<MachineDescription> chooseMachine(const CompileOptions &options) {
   return machine;
 }
 
-/// The machine for plans that run on GPUs: one of their kind.
+/// The machine that kernels for GPUs are chosen for, which is a GPU.
 static Result<MachineDescription> chooseGpu(const CompileOptions &options) {
   auto machine = chooseMachine(options);
   if (machine && machine->target != MachineTarget::Gpu)
-    return Status::invalid("--machine " + options.machine + " is a CPU (" + machine->name +
-                           "), and kernels for a GPU are chosen for a GPU; leave it out, or take h200");
+    return Status::invalid("--machine " + options.machine +
+                           " is a CPU, but the kernels are for a GPU; leave it out, or use --machine h200");
   return machine;
 }
 
@@ -116,8 +116,7 @@ static Status writePlan(const CompileOptions &options, std::span<const int> arch
   const bool isForGpu = options.backend == exec::kCuda;
   auto print = [](const std::string &line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   auto printNoCode = [&](const std::string &why) {
-    print("note: " + options.outPath + " has the source of its kernels and no compiled code, which `hector run` then " +
-          "makes: " + why);
+    print("note: " + options.outPath + " has the source of its kernels, and no compiled code: " + why);
   };
   auto shared = std::make_shared<const exec::Plan>(std::move(plan));
   auto saved = isForGpu ? compileCudaPlan(shared, std::move(origin), architectures, {print, print}, printNoCode)
