@@ -147,8 +147,9 @@ TEST_F(DeviceKernelsTest, CodeThatTheDriverRefusesIsMadeAgain) {
   fail("cuModuleLoadData", 222);
   const std::string refusal =
       "the code of layer cannot be loaded: CUDA_ERROR_OTHER: as the test asked (Fake, driver for CUDA 13.2)";
-  EXPECT_TRUE(load(compiled()).starts_with("the code of the plan cannot be used: " + refusal +
-                                           "; and it cannot be made again: " + refusal + "; it was compiled by NVRTC "))
+  EXPECT_TRUE(load(compiled())
+                  .starts_with("the code of the plan cannot be used: " + refusal +
+                               "; and it cannot be made again: " + refusal + "; it was compiled by NVRTC "))
       << load(compiled());
 }
 

@@ -256,8 +256,8 @@ static Result<std::shared_ptr<const exec::Plan>> fitIds(const exec::SavedPlan &s
 static Status neitherUsedNorMade(const std::string &why, const Status &status, const std::string &where,
                                  const std::string &command) {
   return Status::failed("the code of the plan cannot be used: " + why +
-                        "; and it cannot be made again: " + status.message() + "\n   help: make the plan again, where " +
-                        where + ", with\n         " + command);
+                        "; and it cannot be made again: " + status.message() +
+                        "\n   help: make the plan again, where " + where + ", with\n         " + command);
 }
 
 Result<LoadedPlan> loadSavedPlan(const exec::SavedPlan &saved, bool wideIds, const JitEvents &events,

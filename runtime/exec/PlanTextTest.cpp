@@ -101,7 +101,8 @@ TEST(PlanTextTest, LaunchesAreForTheBackend) {
 
 TEST(PlanTextTest, GridsAreChecked) {
   const std::string step = "the plan of `example` is damaged: step 0 (in_degree) ";
-  EXPECT_EQ(faultOf("lanes=1 ", "lanes=3 ", cudaText()), step + "has groups of 3 lanes, which is no power of 2 up to 32");
+  EXPECT_EQ(faultOf("lanes=1 ", "lanes=3 ", cudaText()),
+            step + "has groups of 3 lanes, which is no power of 2 up to 32");
   EXPECT_EQ(faultOf("threads=256", "threads=0", cudaText()),
             step + "has blocks of 0 threads, which is no multiple of 32 up to 1024");
   EXPECT_EQ(faultOf("threads=256", "threads=4294967552", cudaText()),

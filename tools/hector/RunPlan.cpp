@@ -106,9 +106,8 @@ static Result<std::vector<NamedTensor>> compute(const RunOptions &options, int64
     });
   }
   const CpuOptions how = cpuOptions(options, memoryLimit);
-  return run(loadSavedPlan(saved, wideIds, how.events, onRebuild), [&](LoadedPlan &ready) {
-    return runPlan(ready.plan, std::move(ready.kernels), graph, arguments, how);
-  });
+  return run(loadSavedPlan(saved, wideIds, how.events, onRebuild),
+             [&](LoadedPlan &ready) { return runPlan(ready.plan, std::move(ready.kernels), graph, arguments, how); });
 }
 
 Status runSavedPlan(const RunOptions &options) {
