@@ -239,7 +239,7 @@ static std::string commandFor(const exec::PlanOrigin &origin, int architecture =
   return command + " -o FILE";
 }
 
-/// Has a graph's ids fit a plan: the plan itself, or one with another source, and `why` then.
+/// The plan for ids of this width: the saved one, or one with another source. Then `why` says why its code is not used.
 static Result<std::shared_ptr<const exec::Plan>> fitIds(const exec::SavedPlan &saved, bool wideIds, std::string &why) {
   if (saved.plan->wideIds == wideIds)
     return saved.plan;
