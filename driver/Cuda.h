@@ -16,7 +16,11 @@ namespace hector {
 Result<exec::Plan> makeCudaPlan(const Program &program, const CudaOptions &options = {});
 
 /// Compiles a program, before any pass and with its graph attached, for a GPU.
-Result<Planned> planForDevice(const Program &program, const Graph &graph, const std::string &passes = "default");
+Result<Planned> planForDevice(const Program &program, const Graph &graph, const std::string &passes = "default",
+                              cuda::Precision precision = cuda::Precision::Highest);
+
+/// A precision by its name: `highest`, `high` or `medium`; none for other names.
+std::optional<cuda::Precision> findPrecision(const std::string &name);
 
 /// Runs a plan on a device: as `run`, but with compiled code.
 Result<std::vector<NamedTensor>> runOnDevice(const Planned &planned, const Graph &graph, const Tensors &tensors,

@@ -183,9 +183,9 @@ int64_t TextLine::neededNumber(const std::string &name, int64_t most) {
   return toNumber(neededField(name), inTicks(name), 0, most);
 }
 
-int64_t TextLine::numberOr(const std::string &name, int64_t otherwise) {
+int64_t TextLine::numberOr(const std::string &name, int64_t otherwise, int64_t most) {
   std::optional<std::string> value = field(name);
-  return value ? toNumber(*value, inTicks(name), 0, std::numeric_limits<int64_t>::max()) : otherwise;
+  return value ? toNumber(*value, inTicks(name), 0, most) : otherwise;
 }
 
 std::string TextLine::finish() {
@@ -309,6 +309,7 @@ void writeDevice(std::string &text, const DeviceLaunch &device) {
     if (value != otherwise)
       text += std::string(" ") + name + "=" + std::to_string(value);
   };
+  number("blocks", device.blocks, defaults.blocks);
   number("shared_bytes", device.sharedBytes, defaults.sharedBytes);
   number("tile_rows", device.tileRows, defaults.tileRows);
   if (device.rows != defaults.rows)
@@ -573,6 +574,7 @@ private:
     device.schedule = choose<Schedule>(line, line.word("a schedule"), kSchedules);
     device.lanes = static_cast<int>(line.neededNumber("lanes", kMost));
     device.threads = static_cast<int>(line.neededNumber("threads", kMost));
+    device.blocks = static_cast<int>(line.numberOr("blocks", device.blocks, kMost));
     device.sharedBytes = line.numberOr("shared_bytes", device.sharedBytes);
     device.tileRows = line.numberOr("tile_rows", device.tileRows);
     if (std::optional<std::string> rows = line.field("rows"))

@@ -75,7 +75,7 @@ public:
   std::string neededField(const std::string &name);
   int64_t neededNumber(const std::string &name, int64_t most = std::numeric_limits<int64_t>::max());
   /// A named field that is a number, or what it is without one.
-  int64_t numberOr(const std::string &name, int64_t otherwise);
+  int64_t numberOr(const std::string &name, int64_t otherwise, int64_t most = std::numeric_limits<int64_t>::max());
   /// Notes what is wrong, unless something was before.
   void fail(const std::string &message);
 

@@ -85,7 +85,7 @@ TEST(PlanTextTest, ReadsAllThatALaunchMayHaveOnAGpu) {
   device(0) = {.schedule = Schedule::Units, .lanes = 32, .threads = 1024, .sharedBytes = kMostSharedBytes};
   device(2) = {.schedule = Schedule::Chunks, .lanes = 8, .threads = 64, .rows = Domain::DstPair, .partBytes = 80};
   device(3) = {.schedule = Schedule::Chunks, .lanes = 1, .partBytes = 16};
-  device(4) = {.schedule = Schedule::Tiles, .tileRows = 64};
+  device(4) = {.schedule = Schedule::Tiles, .blocks = 32, .tileRows = 64};
   device(4).buffers = {{"row", Domain::Edge, {3, 2}, Storage::F64, Order::BySrc}, {"a b", Domain::SrcPair, {}}};
   expectSame(plan, cudaOrigin());
 }
@@ -111,6 +111,8 @@ TEST(PlanTextTest, GridsAreChecked) {
             step + "has blocks with 9223372036854775807 bytes of shared memory; 0 to 232448 are possible");
   EXPECT_EQ(faultOf("threads=256", "threads=256 part_bytes=65552", cudaText()),
             step + "has parts of 65552 bytes per lane; 0 to 65536 are possible");
+  EXPECT_EQ(faultOf("threads=256", "threads=256 blocks=33", cudaText()),
+            step + "has 33 blocks for a multiprocessor; 1 to 32 are possible");
   EXPECT_EQ(faultOf("threads=256", "threads=256 tile_rows=0", cudaText()),
             step + "has tiles of 0 rows; 1 to 1024 are possible");
   EXPECT_EQ(faultOf("threads=256", "threads=256 rows=-1", cudaText()),
