@@ -6,6 +6,7 @@
 #include "runtime/device/Device.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
