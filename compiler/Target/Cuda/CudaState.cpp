@@ -438,12 +438,15 @@ void CudaWriter::startTotal(kern::TotalOp total, const std::string &slot) {
     body.indented(acc.names.front() + "[k] = " + start + ";");
     body.line("cuda::syncBlock();");
   } else {
-    body.open("if (lanes.groupInWarp() == 0)");
+    // A single number is written by the lane that will add to it: others may be late.
+    body.open(std::string("if (lanes.groupInWarp() == 0") + (size == 1 ? " && lanes.isFirst())" : ")"));
     forOwn(
         size, [&](const Point &) { return acc.names.front() + (size == 1 ? "[0]" : "[k]") + " = " + start + ";"; },
         /*isGuarded=*/true);
-    if (!acc.count.empty())
-      body.line(acc.count + " = 0;");
+    if (!acc.count.empty()) {
+      body.line("if (lanes.isFirst())");
+      body.indented(acc.count + " = 0;");
+    }
     if (!acc.distance.empty()) {
       std::string far = bare(literal(HUGE_VAL, comparedType(total.getResult())));
       forOwn(
