@@ -103,7 +103,7 @@ TEST_F(BenchFileTest, ReportsUnknownNamesWithTheirPlaces) {
   EXPECT_EQ(wrong(kModel + kGraph + "size = 8\nphase = [\"inference\", \"trainig\"]"),
             "bench.toml:4:23: error: `phase` is `trainig`; expected inference or training; did you mean `training`?");
   EXPECT_EQ(wrong(kModel + "size = 8\ngraph = { kind = \"skewed\", nodes = 1, edges = 1, nodez = 1 }"),
-            "bench.toml:3:51: error: a generated graph has no `nodez`; did you mean `nodes`?");
+            "bench.toml:3:50: error: a generated graph has no `nodez`; did you mean `nodes`?");
 }
 
 TEST_F(BenchFileTest, ReportsValuesOfTheWrongKind) {
