@@ -344,7 +344,13 @@ public:
   }
 
   std::vector<BenchResult> measure() {
-    if (Status status = run(); !status.isOk())
+    Status status = Status::ok();
+    try {
+      status = run();
+    } catch (const std::bad_alloc &) {
+      status = Status::failed("out of memory");
+    }
+    if (!status.isOk())
       for (BenchResult &result : results)
         if (result.failure.empty())
           fail(result, status);

@@ -1,8 +1,8 @@
 """The layers of DGL, with the parameters of a case.
 
-`RelGraphConv` is models/rgcn.hec. DGL has no RGAT, and its `HGTConv` has neither biases nor an activation, so that these
-two are made of DGL's parts: typed products, edge softmax, and messages that are summed. `HGTConv` as it is takes part
-for its time (`OTHER_FUNCTION`).
+`RelGraphConv` computes what models/rgcn.hec does. DGL has no RGAT, and its `HGTConv` has neither biases nor an
+activation. These two are therefore made of DGL's parts: typed products, edge softmax and message passing. `HGTConv`
+itself takes part for its time only (`OTHER_FUNCTION`).
 """
 
 import math
@@ -22,10 +22,9 @@ def graph_of(case):
     return graph
 
 
-def typed(rows, weights, types, ptr):
-    """One product per type; rows are sorted by type."""
-    lengths = torch.tensor(ptr).diff()
-    return dgl.ops.segment_mm(rows, weights, lengths)
+def typed(rows, weights, ptr):
+    """One product per type; rows are sorted by type, and `ptr` says where types start."""
+    return dgl.ops.segment_mm(rows, weights, torch.tensor(ptr).diff())
 
 
 def put(layer, name, value):
@@ -55,9 +54,9 @@ def rgat(case):
     graph, ptr = graph_of(case), case.etype_ptr
 
     def forward():
-        s = typed(x.index_select(0, case.src), w, case.etype, ptr)
-        t = typed(x.index_select(0, case.dst), w, case.etype, ptr)
-        scores = typed(s, w_s.unsqueeze(2), case.etype, ptr) + typed(t, w_t.unsqueeze(2), case.etype, ptr)
+        s = typed(x.index_select(0, case.src), w, ptr)
+        t = typed(x.index_select(0, case.dst), w, ptr)
+        scores = typed(s, w_s.unsqueeze(2), ptr) + typed(t, w_t.unsqueeze(2), ptr)
         att = edge_softmax(graph, torch.nn.functional.leaky_relu(scores, 0.2))
         return weighted_sum(graph, s, att)
 
@@ -70,12 +69,12 @@ def hgt(case):
     graph, ptr = graph_of(case), case.etype_ptr
 
     def linear(rows, name):
-        return typed(rows, i["W" + name], case.ntype, case.ntype_ptr) + i["b" + name].index_select(0, case.ntype)
+        return typed(rows, i["W" + name], case.ntype_ptr) + i["b" + name].index_select(0, case.ntype)
 
     def forward():
         k, q, v = (linear(x, name) for name in "kqv")
-        keys = typed(k.index_select(0, case.src), i["k_rel"], case.etype, ptr)
-        values = typed(v.index_select(0, case.src), i["v_rel"], case.etype, ptr)
+        keys = typed(k.index_select(0, case.src), i["k_rel"], ptr)
+        values = typed(v.index_select(0, case.src), i["v_rel"], ptr)
         scores = (keys * q.index_select(0, case.dst)).sum(1) * i["p_rel"].index_select(0, case.etype) / math.sqrt(d)
         o = weighted_sum(graph, values, edge_softmax(graph, scores.unsqueeze(1)))
         beta = torch.sigmoid(i["skip"]).index_select(0, case.ntype).unsqueeze(1)

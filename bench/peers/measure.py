@@ -1,8 +1,8 @@
 """Runs one layer of one library on one cell, in a process of its own.
 
-It answers in lines of JSON on standard output: first whether it is ready and how far its results are from Hector's, then
-the times for each line `run N SECONDS` that it reads, until its input ends: N runs at most, and none is started after so
-many seconds but the first. With --memory it measures memory instead of time.
+It answers in lines of JSON on standard output. The first says that it is ready, and how far its results are from
+Hector's. Then it gives times for each line `run N SECONDS` that it reads, until its input ends: N runs at most, of which
+only the first may start after that many seconds. With --memory it measures memory instead of time.
 """
 
 import argparse

@@ -52,7 +52,9 @@ def ratios(cell):
 
 
 def number(value):
-    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+    """Three digits or so."""
+    digits = 3 if value < 1 else 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:,.{digits}f}"
 
 
 def counted(count, noun):
@@ -70,10 +72,11 @@ def table(titles, rows):
 
 def markdown(found):
     cells = found["cells"]
+    versions = ", ".join(f"{name} {value}" for name, value in sorted(found["versions"].items()))
     lines = [
         f"{found['processor']}, {counted(found['threads'], 'thread')}, float32. Medians of "
-        f"{counted(found['turns'], 'turn')} of {counted(found['runs'], 'run')}; a process may take {found['limit_gib']} GiB. "
-        + ", ".join(f"{name} {value}" for name, value in sorted(found["versions"].items())) + ".",
+        f"{counted(found['turns'], 'turn')} of {counted(found['runs'], 'run')}. "
+        f"A process may take {found['limit_gib']} GiB. Versions: {versions}.",
         "",
         "Milliseconds, and how many times as long others take:",
         "",
@@ -88,7 +91,8 @@ def markdown(found):
         row.append(number(min(compared.values())) if compared else "")
         row.append(number(compared["pyg"]) if "pyg" in compared else "")
         rows.append(row)
-    lines += table(["graph", "model", "phase", "Hector", *LIBRARIES.values(), "best of three / Hector", "PyG / Hector"], rows)
+    titles = ["graph", "model", "phase", "Hector", *LIBRARIES.values()]
+    lines += table([*titles, "best of three / Hector", "PyG / Hector"], rows)
     lines += ["", *summary(cells), "", "Memory, in MiB, beside the graph and the inputs:", ""]
     rows = []
     for cell in cells:
@@ -97,7 +101,7 @@ def markdown(found):
             peer = best(cell, library)
             row.append(peer["failure"] or peer["memory_failure"] or number(peer["memory_bytes"] / MEBI))
         rows.append(row)
-    lines += table(["graph", "model", "phase", "Hector", *LIBRARIES.values()], rows)
+    lines += table(titles, rows)
     others = [
         (cell, peer) for cell in cells for peer in cell["peers"] if peer["other_function"] and peer["failure"] is None
     ]
@@ -123,9 +127,11 @@ def summary(cells):
         to_pyg = [compared["pyg"] for _, compared in chosen if "pyg" in compared]
         if not to_best:
             continue
-        text = f"- {phase}: {number(geometric_mean([ratio for ratio, _ in to_best]))} × the best of three (geometric mean)"
+        mean = geometric_mean([ratio for ratio, _ in to_best])
+        text = f"- {phase}: the best of three takes {number(mean)} times as long (geometric mean)"
         if to_pyg:
-            text += f", {number(geometric_mean(to_pyg))} × PyG where that runs ({len(to_pyg)} of {len(chosen)} cells)"
+            mean, count = geometric_mean(to_pyg), f"{len(to_pyg)} of {len(chosen)}"
+            text += f", PyG {number(mean)} times in the {count} cells that it can run"
         smallest, name = min(to_best)
         lines.append(text + f"; the smallest ratio to the best is {number(smallest)} ({name})")
     return lines
@@ -159,7 +165,8 @@ def draw(found):
     for tick in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000):
         if low <= math.log10(tick) <= high:
             colour = "#6b7280" if tick == 1 else "#e5e7eb"
-            body.append(f'<line x1="{place(tick):.1f}" y1="{top - 8}" x2="{place(tick):.1f}" y2="{bottom}" stroke="{colour}"/>')
+            x = f"{place(tick):.1f}"
+            body.append(f'<line x1="{x}" y1="{top - 8}" x2="{x}" y2="{bottom}" stroke="{colour}"/>')
             text(place(tick), top - 12, f"{tick:g}×", 11, anchor="middle")
     for i, cell in enumerate(cells):
         y = top + row * (i + 0.5)

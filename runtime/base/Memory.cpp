@@ -61,7 +61,8 @@ Status resetPeakResident() {
   std::ofstream file("/proc/self/clear_refs");
   if (file << "5" << std::flush)
     return Status::ok();
-  return Status::failed("the peak memory of a process cannot be measured here: /proc/self/clear_refs cannot be written");
+  return Status::failed(
+      "the peak memory of a process cannot be measured here: /proc/self/clear_refs cannot be written");
 }
 
 void throwOutOfMemory(size_t bytes) {
