@@ -12,7 +12,18 @@ Result<exec::Plan> makeCudaPlan(const Program &program, const CudaOptions &optio
   return emitCuda(**module, options);
 }
 
-Result<Planned> planForDevice(const Program &program, const Graph &graph, const std::string &passes) {
+std::optional<cuda::Precision> findPrecision(const std::string &name) {
+  if (name == "highest")
+    return cuda::Precision::Highest;
+  if (name == "high")
+    return cuda::Precision::High;
+  if (name == "medium")
+    return cuda::Precision::Medium;
+  return std::nullopt;
+}
+
+Result<Planned> planForDevice(const Program &program, const Graph &graph, const std::string &passes,
+                              cuda::Precision precision) {
   Program copy = program.clone();
   auto machine = findMachine("h200");
   if (!machine)
@@ -22,7 +33,7 @@ Result<Planned> planForDevice(const Program &program, const Graph &graph, const 
     return status;
   if (Status status = copy.formGroups(); !status.isOk())
     return status;
-  auto plan = makeCudaPlan(copy, {.wideIds = exec::needsWideIds(graph)});
+  auto plan = makeCudaPlan(copy, {.precision = precision, .wideIds = exec::needsWideIds(graph)});
   if (!plan)
     return std::move(plan).status();
   return Planned{std::move(copy), std::make_shared<const exec::Plan>(std::move(*plan))};

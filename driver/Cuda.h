@@ -17,7 +17,11 @@ namespace hector {
 Result<exec::Plan> makeCudaPlan(const Program &program, const CudaOptions &options = {});
 
 /// Compiles a program, before any pass and with its graph attached, for a GPU.
-Result<Planned> planForDevice(const Program &program, const Graph &graph, const std::string &passes = "default");
+Result<Planned> planForDevice(const Program &program, const Graph &graph, const std::string &passes = "default",
+                              cuda::Precision precision = cuda::Precision::Highest);
+
+/// A precision by its name: `highest`, `high` or `medium`; none for other names.
+std::optional<cuda::Precision> findPrecision(const std::string &name);
 
 /// Compiles the text of a plan for a device, or finds what was compiled before.
 Result<std::shared_ptr<DeviceProgram>> loadKernels(const exec::Plan &plan, Device &device,

@@ -5,7 +5,8 @@
 namespace hector {
 
 Result<size_t> DeviceBatch::add(const Program &program, const Graph &graph) {
-  auto plan = makeCudaPlan(program, {.wideIds = exec::needsWideIds(graph), .prefix = nextPrefix()});
+  auto plan = makeCudaPlan(
+      program, {.precision = cuda::Precision::Highest, .wideIds = exec::needsWideIds(graph), .prefix = nextPrefix()});
   if (!plan)
     return std::move(plan).status();
   return add(std::move(*plan));

@@ -1,7 +1,8 @@
 /// Measures RGCN, RGAT and HGT, forward and backward, on a GPU: whole steps, replayed, and each launch alone. Results
 /// are compared first with the CPU's in f64, and with those of a second run bit for bit.
 ///
-///   device-bench --models FOLDER --device cuda|emulated [--runs NUMBER] [--width NUMBER] GRAPH...
+///   device-bench --models FOLDER --device cuda|emulated [--precision highest|high|medium] [--runs NUMBER]
+///                [--width NUMBER] GRAPH...
 
 #include "bench/Layers.h"
 #include "bench/Measure.h"
@@ -73,14 +74,15 @@ Result<Numbers> judge(const BoundLayer &bound, const Graph &graph, bool grad) {
   return numbersOf(*executor, *planned->plan);
 }
 
-Result<Measured> measure(const BoundLayer &bound, const Graph &graph, bool grad, Device &device, int runs) {
+Result<Measured> measure(const BoundLayer &bound, const Graph &graph, bool grad, Device &device,
+                         cuda::Precision precision, int runs) {
   auto expected = judge(bound, graph, grad);
   if (!expected)
     return expected.status();
   auto program = import(bound, graph, NumberType::F32, grad);
   if (!program)
     return program.status();
-  auto planned = planForDevice(*program, graph);
+  auto planned = planForDevice(*program, graph, "default", precision);
   if (!planned)
     return planned.status();
   auto kernels = loadKernels(*planned->plan, device);
@@ -146,17 +148,24 @@ Result<Measured> measure(const BoundLayer &bound, const Graph &graph, bool grad,
 }
 
 int benchMain(int argc, char **argv) {
-  std::map<std::string, std::string> options = {{"--runs", "21"}, {"--width", "64"}, {"--device", "cuda"}};
+  std::map<std::string, std::string> options = {
+      {"--device", "cuda"}, {"--models", ""}, {"--precision", "highest"}, {"--runs", "21"}, {"--width", "64"}};
   std::vector<std::string> graphs;
+  bool isUsable = true;
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
-    if (word.starts_with("--") && i + 1 < argc)
+    if (!word.starts_with("--"))
+      graphs.push_back(word);
+    else if (options.count(word) && i + 1 < argc)
       options[word] = argv[++i];
     else
-      graphs.push_back(word);
+      isUsable = false;
   }
-  if (!options.count("--models") || graphs.empty() || std::atoi(options["--runs"].c_str()) < 1) {
-    std::fputs("usage: device-bench --models FOLDER --device cuda|emulated [--runs NUMBER] [--width NUMBER] GRAPH...\n",
+  const std::optional<cuda::Precision> precision = findPrecision(options["--precision"]);
+  if (!isUsable || !precision || options["--models"].empty() || graphs.empty() ||
+      std::atoi(options["--runs"].c_str()) < 1) {
+    std::fputs("usage: device-bench --models FOLDER --device cuda|emulated [--precision highest|high|medium]\n"
+               "                    [--runs NUMBER] [--width NUMBER] GRAPH...\n",
                stderr);
     return 2;
   }
@@ -174,8 +183,8 @@ int benchMain(int argc, char **argv) {
     device = std::move(*made);
   }
   const int runs = std::atoi(options["--runs"].c_str());
-  std::printf("%s; rows of %s numbers (f32), one head; medians of %d runs\n", device->info().name.c_str(),
-              options["--width"].c_str(), runs);
+  std::printf("%s; rows of %s numbers (f32, precision %s), one head; medians of %d runs\n", device->info().name.c_str(),
+              options["--width"].c_str(), options["--precision"].c_str(), runs);
   bool fine = true;
   for (const std::string &file : graphs)
     for (const char *name : kModels) {
@@ -187,7 +196,7 @@ int benchMain(int argc, char **argv) {
       if (!graph)
         return fail(file, graph.status());
       for (bool grad : {false, true}) {
-        auto measured = measure(*bound, *graph, grad, *device, runs);
+        auto measured = measure(*bound, *graph, grad, *device, *precision, runs);
         const std::string what = fs::path(file).stem().string() + " " + name + (grad ? " training" : " inference");
         if (!measured) {
           fail(what, measured.status());

@@ -95,7 +95,7 @@ extern "C" __global__ void useNumbers(float *floats, double *doubles, cuda::bf16
 HECTOR_CUDA_KERNEL(useNumbers)
 
 template <class T, int kInner, int kOuter> __device__ void useProducts(const T *w, T *sums, int rows) {
-  constexpr int kStride = cuda::paddedColumns<T>(kInner), kResultStride = cuda::paddedColumns<T>(kOuter), kWarps = 8;
+  constexpr int kStride = cuda::paddedColumns(kInner, sizeof(T)), kResultStride = cuda::paddedColumns(kOuter, sizeof(T)), kWarps = 8;
   constexpr bool canKeep = cuda::divideProduct(kInner, kOuter, kWarps, true).numbers <= 32;
   T *tile = cuda::sharedMemory<T>(), *result = tile + 64 * kStride;
   cuda::Weights<T, kInner, kOuter, kWarps>(w).multiply(tile, kStride, result, kResultStride, rows);

@@ -13,6 +13,7 @@ namespace hector {
 namespace {
 
 using cuda::Layout;
+using cuda::Precision;
 
 template <class T> class CudaProducts : public testing::Test {};
 using Types = testing::Types<float, double>;
@@ -58,7 +59,7 @@ template <class T> Matrix<T> fractions(int rows, int columns, int stride, unsign
   return Matrix<T>(rows, columns, stride).fill([&](int, int) { return number(random); });
 }
 template <class T> Matrix<T> tile(int rows, int columns, unsigned seed, bool isExact = true) {
-  const int stride = cuda::paddedColumns<T>(columns);
+  const int stride = cuda::paddedColumns(columns, sizeof(T));
   return isExact ? integers<T>(rows, columns, stride, seed) : fractions<T>(rows, columns, stride, seed);
 }
 
@@ -81,7 +82,7 @@ template <class T> T *toShared(T *at, const Matrix<T> &tile) {
 
 /// What `compute(a, c)` makes of a tile in shared memory, with a block of kWarps warps.
 template <int kWarps, class T, class F> Matrix<T> computeTile(const Matrix<T> &a, int columns, F compute) {
-  Matrix<T> c(a.rows, columns, cuda::paddedColumns<T>(columns));
+  Matrix<T> c(a.rows, columns, cuda::paddedColumns(columns, sizeof(T)));
   emulate(1, 32 * kWarps, static_cast<int64_t>((a.numbers.size() + c.numbers.size()) * sizeof(T)), [&] {
     const T *left = toShared(cuda::sharedMemory<T>(), a);
     T *result = cuda::sharedMemory<T>() + a.numbers.size();
@@ -100,10 +101,10 @@ template <int kWarps, class T, class F> Matrix<T> computeTile(const Matrix<T> &a
 
 /// The product as a block computes it, with the matrix in registers or in memory.
 template <class T, int kInner, int kOuter, Layout layout = Layout::Plain, bool isAligned = false,
-          bool isGuarded = false, bool isKept = false, int kWarps = 8>
+          bool isGuarded = false, bool isKept = false, int kWarps = 8, Precision precision = Precision::Highest>
 Matrix<T> product(const Matrix<T> &a, const Matrix<T> &w) {
   return computeTile<kWarps>(a, kOuter, [&](const T *left, T *result, int stride) {
-    const cuda::Weights<T, kInner, kOuter, kWarps, layout, isAligned, isGuarded, isKept> weights(w.data());
+    const cuda::Weights<T, kInner, kOuter, kWarps, layout, isAligned, isGuarded, isKept, precision> weights(w.data());
     weights.multiply(left, a.stride, result, stride, a.rows);
   });
 }
@@ -132,14 +133,15 @@ Matrix<T> outerProductsInMemory(const Matrix<T> &a, const Matrix<T> &g, const Ma
   });
   return w;
 }
-template <class T, int kInner, int kOuter, bool isGuarded = false, int kWarps = 8>
+template <class T, int kInner, int kOuter, bool isGuarded = false, int kWarps = 8,
+          Precision precision = Precision::Highest>
 Matrix<T> outerProductsInRegisters(const Matrix<T> &a, const Matrix<T> &g, const Matrix<T> &before, int rows) {
   Matrix<T> w = before;
   emulate(1, 32 * kWarps, static_cast<int64_t>((a.numbers.size() + g.numbers.size()) * sizeof(T)), [&] {
     const T *left = toShared(cuda::sharedMemory<T>(), a);
     const T *right = toShared(cuda::sharedMemory<T>() + a.numbers.size(), g);
     cuda::syncBlock();
-    cuda::OuterProducts<T, kInner, kOuter, kWarps, isGuarded> sums;
+    cuda::OuterProducts<T, kInner, kOuter, kWarps, isGuarded, precision> sums;
     for (int first = 0; first < a.rows; first += rows)
       sums.add(left + first * a.stride, a.stride, right + first * g.stride, g.stride,
                a.rows - first < rows ? a.rows - first : rows);
@@ -155,7 +157,7 @@ template <class T, int kInner, int kOuter> void checkSizes() {
   constexpr bool canKeep = cuda::divideProduct(kInner, kOuter, 8, true).numbers <= 32;
   const int rows = 1 + (kInner * 7 + kOuter * 13) % (kInner + kOuter > 500 ? 16 : 64);  // that fit in shared memory
   const Matrix<T> a = tile<T>(rows, kInner, 1), w = integers<T>(kInner, kOuter, kOuter, 2), t = w.transposed();
-  const Matrix<T> sums = expected(a, w, cuda::paddedColumns<T>(kOuter));
+  const Matrix<T> sums = expected(a, w, cuda::paddedColumns(kOuter, sizeof(T)));
   EXPECT_EQ((product<T, kInner, kOuter>(a, w)), sums);
   EXPECT_EQ((product<T, kInner, kOuter, Layout::Transposed>(a, t)), sums);
   EXPECT_EQ((product<T, kInner, kOuter, Layout::Plain, false, false, canKeep>(a, w)), sums);
@@ -204,7 +206,7 @@ TYPED_TEST(CudaProducts, AreExactForEveryNumberOfRows) {
   const Matrix<T> w = integers<T>(24, 20, 20, 2);
   for (int rows = 1; rows <= 64; ++rows) {
     const Matrix<T> a = tile<T>(rows, 24, 1), g = tile<T>(rows, 20, 3);
-    EXPECT_EQ((product<T, 24, 20>(a, w)), expected(a, w, cuda::paddedColumns<T>(20))) << rows;
+    EXPECT_EQ((product<T, 24, 20>(a, w)), expected(a, w, cuda::paddedColumns(20, sizeof(T)))) << rows;
     Matrix<T> zeros(24, 20, 20);
     zeros.fill([](int, int) { return T(0); });
     EXPECT_EQ((outerProductsInRegisters<T, 24, 20>(a, g, zeros, 64)), expected(a.transposed(), g, 20)) << rows;
@@ -214,13 +216,14 @@ TYPED_TEST(CudaProducts, AreExactForEveryNumberOfRows) {
 TYPED_TEST(CudaProducts, AreExactForEveryNumberOfWarps) {
   using T = TypeParam;
   const Matrix<T> a = tile<T>(50, 24, 1), w = integers<T>(24, 40, 40, 2), g = tile<T>(50, 40, 3);
-  const Matrix<T> sums = expected(a, w, cuda::paddedColumns<T>(40)), outer = expected(a.transposed(), g, 40);
+  const Matrix<T> sums = expected(a, w, cuda::paddedColumns(40, sizeof(T))), outer = expected(a.transposed(), g, 40);
   Matrix<T> zeros(24, 40, 40);
   zeros.fill([](int, int) { return T(0); });
   EXPECT_EQ((product<T, 24, 40, Layout::Plain, true, false, true, 1>(a, w)), sums);
   EXPECT_EQ((product<T, 24, 40, Layout::Plain, true, false, false, 1>(a, w)), sums);
   EXPECT_EQ((product<T, 24, 40, Layout::Plain, true, false, true, 4>(a, w)), sums);
   EXPECT_EQ((outerProductsInRegisters<T, 24, 40, false, 1>(a, g, zeros, 64)), outer);
+  EXPECT_EQ((outerProductsInRegisters<T, 24, 40, false, 4>(a, g, zeros, 32)), outer);
   EXPECT_EQ((outerProductsInMemory<T, 24, 40, false, 1>(a, g, zeros)), outer);
 }
 
@@ -237,7 +240,7 @@ TYPED_TEST(CudaProducts, AreTheSameFromAlignedMatrices) {
 TYPED_TEST(CudaProducts, OfOneRowAreExactFromAlignedMatrices) {
   using T = TypeParam;
   const Matrix<T> a = tile<T>(1, 36, 1), w = integers<T>(36, 20, 20, 2);
-  const Matrix<T> sums = expected(a, w, cuda::paddedColumns<T>(20));
+  const Matrix<T> sums = expected(a, w, cuda::paddedColumns(20, sizeof(T)));
   EXPECT_EQ((rowProduct<T, 36, 20, Layout::Plain, true>(a, w)), sums);
   EXPECT_EQ((rowProduct<T, 36, 20, Layout::Transposed, true>(a, w.transposed())), sums);
 }
@@ -248,10 +251,11 @@ TEST(CudaProductsOfFloats, ReadMatricesAsTheyAreStored) {
   for (size_t i = 0; i < stored.size(); ++i)
     cuda::store(&stored[i], w.numbers[i]);
   const Matrix<float> c = computeTile<8>(a, 12, [&](const float *left, float *result, int stride) {
-    const cuda::Weights<float, 24, 12, 8, Layout::Plain, false, false, true, cuda::bf16> weights(stored.data());
+    const cuda::Weights<float, 24, 12, 8, Layout::Plain, false, false, true, Precision::Highest, cuda::bf16> weights(
+        stored.data());
     weights.multiply(left, a.stride, result, stride, a.rows);
   });
-  EXPECT_EQ(c, expected(a, w, cuda::paddedColumns<float>(12)));
+  EXPECT_EQ(c, expected(a, w, cuda::paddedColumns(12, sizeof(float))));
 }
 
 // --- rounding -------------------------------------------------------------------------------------------------------
@@ -274,6 +278,34 @@ template <class T> Matrix<double> inDouble(const Matrix<T> &matrix) {
 TEST(CudaProductsOfFloats, AreAsGoodAsFloats) {
   const Matrix<float> a = tile<float>(16, 128, 1, false), w = fractions<float>(128, 64, 64, 2);
   EXPECT_LT(relativeError(product<float, 128, 64>(a, w), expected(inDouble(a), inDouble(w), 64)), 4e-7);
+}
+
+/// The errors of a product and of a sum of outer products.
+template <Precision precision> std::pair<double, double> errorsOf() {
+  const Matrix<float> a = tile<float>(64, 128, 1, false), w = fractions<float>(128, 64, 64, 2),
+                      g = tile<float>(64, 48, 3, false);
+  Matrix<float> zeros(128, 48, 48);
+  zeros.fill([](int, int) { return 0.0f; });
+  const auto kept = product<float, 128, 64, Layout::Plain, true, false, true, 8, precision>(a, w);
+  EXPECT_EQ((product<float, 128, 64, Layout::Plain, true, false, false, 8, precision>(a, w)), kept);
+  const auto sums = outerProductsInRegisters<float, 128, 48, false, 4, precision>(a, g, zeros, 32);
+  return {relativeError(kept, expected(inDouble(a), inDouble(w), 64)),
+          relativeError(sums, expected(inDouble(a.transposed()), inDouble(g), 48))};
+}
+TEST(CudaProductsOfFloats, AreAsPreciseAsAskedFor) {
+  const auto [highest, highestSums] = errorsOf<Precision::Highest>();
+  const auto [high, highSums] = errorsOf<Precision::High>();
+  const auto [medium, mediumSums] = errorsOf<Precision::Medium>();
+  for (double error : {highest, highestSums})
+    EXPECT_LT(error, 6e-7);
+  for (double error : {high, highSums}) {
+    EXPECT_GT(error, 1e-6);
+    EXPECT_LT(error, 8e-6);
+  }
+  for (double error : {medium, mediumSums}) {
+    EXPECT_GT(error, 1e-4);
+    EXPECT_LT(error, 6e-4);
+  }
 }
 
 TEST(CudaProductsOfFloats, SumsOverManyRowsAreAsGoodAsFloats) {
@@ -324,7 +356,7 @@ TYPED_TEST(CudaProducts, KeepInfAndNanInTheirRowAndColumn) {
 
 TYPED_TEST(CudaProducts, OfTheLargestNumbersAreFinite) {
   using T = TypeParam;
-  Matrix<T> a(1, 1, cuda::paddedColumns<T>(1)), w(1, 1, 1);
+  Matrix<T> a(1, 1, cuda::paddedColumns(1, sizeof(T))), w(1, 1, 1);
   a.at(0, 0) = std::numeric_limits<T>::max();
   w.at(0, 0) = T(1);
   EXPECT_EQ((product<T, 1, 1>(a, w).at(0, 0)), std::numeric_limits<T>::max());

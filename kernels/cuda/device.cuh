@@ -261,14 +261,12 @@ __device__ __forceinline__ T shuffleDown(T value, int distance, int width = kWar
 // A whole warp computes sums += a·b. With group = lane / 4 and t = lane % 4, a lane holds these numbers, as
 // [row, column]:
 //
-// | | a | b | sums |
-// | --- | --- | --- | --- |
-// | TF32: 16×8 times 8×8 | [group, t], [group + 8, t], [group, t + 4], [group + 8, t + 4] | [t, group], [t + 4, group]
-// | S | | bf16: 16×16 times 16×8, two to a register, the first below | [group, 2t], [group + 8, 2t], [group, 2t + 8],
-// [group + 8, 2t + 8] | [2t, group], [2t + 8, group] | S | | f64: 8×4 times 4×8 | [group, t] | [t, group] | [group,
-// 2t], [group, 2t + 1] |
-//
-// where S is [group, 2t], [group, 2t + 1], [group + 8, 2t], [group + 8, 2t + 1].
+// - TF32, 16×8 times 8×8: of a [group, t], [group + 8, t], [group, t + 4] and [group + 8, t + 4]; of b [t, group] and
+//   [t + 4, group];
+// - bf16, 16×16 times 16×8, two to a register, the first below: of a from [group, 2t], [group + 8, 2t],
+//   [group, 2t + 8] and [group + 8, 2t + 8] on; of b from [2t, group] and [2t + 8, group] on;
+// - of the sums of both: [group, 2t], [group, 2t + 1], [group + 8, 2t] and [group + 8, 2t + 1];
+// - f64, 8×4 times 4×8: of a [group, t], of b [t, group], of the sums [group, 2t] and [group, 2t + 1].
 //
 // The sums of TF32 and bf16 are floats, but each addition truncates instead of rounding: long sums lose digits unless
 // they are moved to other registers now and then.
@@ -323,6 +321,35 @@ struct SplitTf32 {
 __device__ __forceinline__ SplitTf32 splitTf32(float x) {
   const float big = toTf32(x);
   return {big, x - big};
+}
+
+/// Two numbers of bf16, the nearest ones, in one register; and the two as floats.
+__device__ __forceinline__ uint32_t packBf16(float low, float high) {
+#ifdef HECTOR_EMULATED
+  auto round = [](float x) {
+    const uint32_t bits = __builtin_bit_cast(uint32_t, x);
+    return x == x ? (bits + 0x7fffu + (bits >> 16 & 1)) >> 16 : 0x7fffu;
+  };
+  return round(low) | round(high) << 16;
+#else
+  uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+#endif
+}
+__device__ __forceinline__ float lowOf(uint32_t pair) {
+#ifdef HECTOR_EMULATED
+  return __builtin_bit_cast(float, pair << 16);
+#else
+  return __uint_as_float(pair << 16);
+#endif
+}
+__device__ __forceinline__ float highOf(uint32_t pair) {
+#ifdef HECTOR_EMULATED
+  return __builtin_bit_cast(float, pair & 0xffff0000u);
+#else
+  return __uint_as_float(pair & 0xffff0000u);
+#endif
 }
 
 }  // namespace hector::cuda

@@ -6,8 +6,21 @@
 
 namespace hector::cuda {
 
+/// How floats are multiplied on the matrix instructions, by the names of PyTorch; the errors are relative to the norms.
+enum class Precision {
+  Highest,  // two parts of TF32, three products: 3e-7, as exact as float
+  High,     // two parts of bf16, three products: 4e-6, twice as fast
+  Medium,   // TF32: 3e-4
+};
+
 HECTOR_ANYWHERE constexpr int partsOf(int n, int size) {
   return (n + size - 1) / size;
+}
+
+/// The least distance between rows of n numbers of `bytes` each that is an odd multiple of 32 bytes.
+HECTOR_ANYWHERE constexpr int paddedColumns(int n, int bytes) {
+  const int numbers = 32 / bytes, pieces = partsOf(n, numbers);
+  return (pieces % 2 == 0 ? pieces + 1 : pieces) * numbers;
 }
 
 /// A product of rows with a matrix of `inner` rows and `outer` columns. In each pass, 8·tiles columns belong to a warp,
@@ -30,16 +43,17 @@ HECTOR_ANYWHERE constexpr ProductDivision divideProduct(int inner, int outer, in
   return way;
 }
 
-/// A sum of outer products, of `inner` rows and `outer` columns, in blocks of 16 rows and 8·tiles columns.
+/// A sum of outer products, of `inner` rows and `outer` columns, in blocks of 16·rowTiles rows and 8·tiles columns.
 struct OuterDivision {
-  int tiles, across, blocks;
+  int tiles, rowTiles, across, blocks;
   int own;  // blocks of a warp
 };
 HECTOR_ANYWHERE constexpr OuterDivision divideOuter(int inner, int outer, int warps) {
   OuterDivision way = {};
   way.tiles = outer <= 8 ? 1 : outer <= 16 ? 2 : 4;
   way.across = partsOf(outer, 8 * way.tiles);
-  way.blocks = partsOf(inner, 16) * way.across;
+  way.rowTiles = partsOf(inner, 32) * way.across >= warps ? 2 : 1;  // as large as leaves work for all warps
+  way.blocks = partsOf(inner, 16 * way.rowTiles) * way.across;
   way.own = partsOf(way.blocks, warps);
   return way;
 }

@@ -3,7 +3,7 @@
 ///
 /// Warps divide the columns of a product among themselves, and then its rows, 32 at a time. Each lane keeps what it needs
 /// of the matrix in registers, for all tiles that are multiplied by it, if it is small enough. Sums of outer products are
-/// divided into blocks of 16 rows and up to 32 columns.
+/// divided into blocks of up to 32 by 32 numbers.
 ///
 /// The 32 lanes of a warp share the work so that every load takes 16 bytes where they are aligned. With group = lane / 4
 /// and t = lane % 4, one step multiplies 16 rows by 16·8 numbers for kTiles times 8 columns:
@@ -15,9 +15,9 @@
 /// So the instruction's own order of terms, rows and columns is permuted, which changes nothing but the order in which
 /// the terms of a sum are added. That order depends on the sizes alone: where tiles are cut changes no bit of a product.
 ///
-/// Floats are split into two numbers of TF32 (3×TF32), and sums leave the tensor core after 32 terms, since it
-/// truncates. The error is that of float, about 3e-7 of the norms. Neither works with inf, with NaN, or next to the
-/// largest float: a sum that is not finite is computed again, term by term, so that it is what float makes of it.
+/// How floats are multiplied is a choice (`Precision`). Sums leave the tensor core after 32 terms, since it truncates. No
+/// way works with inf, with NaN, or next to the largest float: a sum that is not finite is computed again, term by term,
+/// so that it is what float makes of it.
 ///
 /// "Guarded" are products in which a row of zeros stands for no row at all: it gives zeros, or adds nothing, whatever
 /// inf or NaN it meets on the other side.
@@ -37,25 +37,18 @@ namespace hector::cuda {
 
 using namespace common;
 
-/// The least distance between rows of n numbers that is an odd multiple of 32 bytes.
-template <class T> HECTOR_ANYWHERE constexpr int paddedColumns(int n) {
-  constexpr int kNumbers = 32 / sizeof(T);
-  const int pieces = (n + kNumbers - 1) / kNumbers;
-  return (pieces % 2 == 0 ? pieces + 1 : pieces) * kNumbers;
-}
-
 // --- the step -------------------------------------------------------------------------------------------------------
 
-/// Terms of a row or column, as the matrix instructions take them.
-template <class T> struct Terms;
+/// kCount terms of a row or column, as the matrix instructions take them.
+template <class T, int kCount, Precision precision> struct Terms;
 
-template <> struct Terms<float> {
-  float big[4], small[4];
+template <int kCount> struct Terms<float, kCount, Precision::Highest> {
+  float big[kCount], small[kCount];
 
   Terms() = default;
-  __device__ __forceinline__ explicit Terms(const float (&numbers)[4]) {
+  __device__ __forceinline__ explicit Terms(const float (&numbers)[kCount]) {
     HECTOR_UNROLL
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < kCount; ++i) {
       const SplitTf32 split = splitTf32(numbers[i]);
       big[i] = split.big;
       small[i] = split.small;
@@ -63,47 +56,86 @@ template <> struct Terms<float> {
   }
 };
 
-template <> struct Terms<double> {
-  double numbers[4];
+template <int kCount> struct Terms<float, kCount, Precision::High> {
+  uint32_t big[kCount / 2], small[kCount / 2];
 
   Terms() = default;
-  __device__ __forceinline__ explicit Terms(const double (&values)[4]) {
+  __device__ __forceinline__ explicit Terms(const float (&numbers)[kCount]) {
     HECTOR_UNROLL
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < kCount / 2; ++i) {
+      big[i] = packBf16(numbers[2 * i], numbers[2 * i + 1]);
+      small[i] = packBf16(numbers[2 * i] - lowOf(big[i]), numbers[2 * i + 1] - highOf(big[i]));
+    }
+  }
+};
+
+template <int kCount> struct Terms<float, kCount, Precision::Medium> {
+  float numbers[kCount];
+
+  Terms() = default;
+  __device__ __forceinline__ explicit Terms(const float (&values)[kCount]) {
+    HECTOR_UNROLL
+    for (int i = 0; i < kCount; ++i)
+      numbers[i] = toTf32(values[i]);
+  }
+};
+
+template <int kCount, Precision precision> struct Terms<double, kCount, precision> {
+  double numbers[kCount];
+
+  Terms() = default;
+  __device__ __forceinline__ explicit Terms(const double (&values)[kCount]) {
+    HECTOR_UNROLL
+    for (int i = 0; i < kCount; ++i)
       numbers[i] = values[i];
   }
 };
 
-/// sums += the products of kRowTiles times 16 rows and kTiles times 8 columns over 16 terms. `upper` are of the first 8
-/// rows of each 16, `lower` of the others. Neighbouring instructions add to different sums.
-template <int kRowTiles, int kTiles>
-__device__ __forceinline__ void multiplyAdd(float (&sums)[kRowTiles][kTiles][4], const Terms<float> (&upper)[kRowTiles],
-                                            const Terms<float> (&lower)[kRowTiles],
-                                            const Terms<float> (&columns)[kTiles]) {
+/// One instruction: the terms i and i + 1 of two rows and of a column, or two pairs of them.
+__device__ __forceinline__ void multiplyTerms(float (&sums)[4], const float *upper, const float *lower,
+                                              const float *column) {
+  const float a[4] = {upper[0], lower[0], upper[1], lower[1]}, b[2] = {column[0], column[1]};
+  multiplyTf32(sums, a, b);
+}
+__device__ __forceinline__ void multiplyTerms(float (&sums)[4], const uint32_t *upper, const uint32_t *lower,
+                                              const uint32_t *column) {
+  const uint32_t a[4] = {upper[0], lower[0], upper[1], lower[1]}, b[2] = {column[0], column[1]};
+  multiplyBf16(sums, a, b);
+}
+
+/// sums += the products of kRowTiles times 16 rows and kTiles times 8 columns. `upper` are of the first 8 rows of each
+/// 16, `lower` of the others. Neighbouring instructions add to different sums.
+template <int kRowTiles, int kTiles, int kCount, Precision precision>
+__device__ __forceinline__ void multiplyAdd(float (&sums)[kRowTiles][kTiles][4],
+                                            const Terms<float, kCount, precision> (&upper)[kRowTiles],
+                                            const Terms<float, kCount, precision> (&lower)[kRowTiles],
+                                            const Terms<float, kCount, precision> (&columns)[kTiles]) {
+  constexpr int kRegisters = precision == Precision::High ? kCount / 2 : kCount;
   HECTOR_UNROLL
-  for (int i = 0; i < 4; i += 2) {
+  for (int i = 0; i < kRegisters; i += 2) {
     HECTOR_UNROLL
-    for (int part = 0; part < 3; ++part) {  // small · big, big · small, big · big: the smallest first
+    for (int part = 0; part < (precision == Precision::Medium ? 1 : 3); ++part) {
       HECTOR_UNROLL
       for (int row = 0; row < kRowTiles; ++row) {
-        const Terms<float> &up = upper[row], &low = lower[row];
-        const float big[4] = {up.big[i], low.big[i], up.big[i + 1], low.big[i + 1]};
-        const float small[4] = {up.small[i], low.small[i], up.small[i + 1], low.small[i + 1]};
         HECTOR_UNROLL
         for (int tile = 0; tile < kTiles; ++tile) {
-          const float bigColumn[2] = {columns[tile].big[i], columns[tile].big[i + 1]};
-          const float smallColumn[2] = {columns[tile].small[i], columns[tile].small[i + 1]};
-          multiplyTf32(sums[row][tile], part == 0 ? small : big, part == 1 ? smallColumn : bigColumn);
+          if constexpr (precision == Precision::Medium)
+            multiplyTerms(sums[row][tile], upper[row].numbers + i, lower[row].numbers + i, columns[tile].numbers + i);
+          else if (part == 0)  // the smallest first
+            multiplyTerms(sums[row][tile], upper[row].small + i, lower[row].small + i, columns[tile].big + i);
+          else
+            multiplyTerms(sums[row][tile], upper[row].big + i, lower[row].big + i,
+                          part == 1 ? columns[tile].small + i : columns[tile].big + i);
         }
       }
     }
   }
 }
-template <int kRowTiles, int kTiles>
+template <int kRowTiles, int kTiles, int kCount, Precision precision>
 __device__ __forceinline__ void multiplyAdd(double (&sums)[kRowTiles][kTiles][4],
-                                            const Terms<double> (&upper)[kRowTiles],
-                                            const Terms<double> (&lower)[kRowTiles],
-                                            const Terms<double> (&columns)[kTiles]) {
+                                            const Terms<double, kCount, precision> (&upper)[kRowTiles],
+                                            const Terms<double, kCount, precision> (&lower)[kRowTiles],
+                                            const Terms<double, kCount, precision> (&columns)[kTiles]) {
   HECTOR_UNROLL
   for (int row = 0; row < kRowTiles; ++row) {
     HECTOR_UNROLL
@@ -111,7 +143,7 @@ __device__ __forceinline__ void multiplyAdd(double (&sums)[kRowTiles][kTiles][4]
       double(&sum)[4] = sums[row][tile];
       double high[2] = {sum[0], sum[1]}, low[2] = {sum[2], sum[3]};
       HECTOR_UNROLL
-      for (int i = 0; i < 4; ++i) {
+      for (int i = 0; i < kCount; ++i) {
         multiplyF64(high, upper[row].numbers[i], columns[tile].numbers[i]);
         multiplyF64(low, lower[row].numbers[i], columns[tile].numbers[i]);
       }
@@ -191,8 +223,11 @@ enum class Layout { Plain, Transposed };
 /// at a multiple of 16 bytes, and so do its stored rows, which lie one after the other. With `isKept`, each lane has its
 /// part of the matrix in registers.
 template <class T, int kInner, int kOuter, int kWarps, Layout layout = Layout::Plain, bool isAligned = false,
-          bool isGuarded = false, bool isKept = false, class Stored = T>
+          bool isGuarded = false, bool isKept = false, Precision precision = Precision::Highest, class Stored = T>
 class Weights {
+  using Terms4 = Terms<T, 4, precision>;
+  // The parts of bf16 take as many registers as the number, those of TF32 twice as many.
+  static constexpr bool isKeptSplit = precision == Precision::High;
   static constexpr ProductDivision kWay = divideProduct(kInner, kOuter, kWarps, isKept);
   static constexpr int kTiles = kWay.tiles, kColumns = 8 * kTiles, kPasses = kWay.passes, kSteps = kWay.steps;
   static constexpr int kRowTiles = kWay.rowTiles, kColumnWarps = kWay.columnWarps, kRowWarps = kWay.rowWarps;
@@ -205,8 +240,20 @@ public:
       HECTOR_UNROLL
       for (int pass = 0; pass < kPasses; ++pass) {
         HECTOR_UNROLL
-        for (int step = 0; step < kSteps; ++step)
-          read(kept[pass][step], 16 * step, leftOf(pass));
+        for (int step = 0; step < kSteps; ++step) {
+          T numbers[kTiles][4];
+          read(numbers, 16 * step, leftOf(pass));
+          HECTOR_UNROLL
+          for (int tile = 0; tile < kTiles; ++tile) {
+            if constexpr (isKeptSplit) {
+              keptTerms[pass][step][tile] = Terms4(numbers[tile]);
+            } else {
+              HECTOR_UNROLL
+              for (int i = 0; i < 4; ++i)
+                kept[pass][step][tile][i] = numbers[tile][i];
+            }
+          }
+        }
       }
     }
   }
@@ -277,28 +324,32 @@ private:
     T sums[kRowTiles][kTiles][4] = {};
     auto addTerms = [&](T(&parts)[kRowTiles][kTiles][4], int step) {
       const int terms = kInner - 16 * step - 4 * t;
-      Terms<T> upper[kRowTiles], lower[kRowTiles];
+      Terms4 upper[kRowTiles], lower[kRowTiles];
       HECTOR_UNROLL
       for (int m = 0; m < kRowTiles; ++m) {
         T numbers[4];
         loadPart<hasAllTerms, true>(numbers, from[m][0] + 16 * step, terms);
-        upper[m] = Terms<T>(numbers);
+        upper[m] = Terms4(numbers);
         loadPart<hasAllTerms, true>(numbers, from[m][1] + 16 * step, terms);
-        lower[m] = Terms<T>(numbers);
+        lower[m] = Terms4(numbers);
       }
-      Terms<T> columns[kTiles];
-      T numbers[kTiles][4];
-      if constexpr (isKept) {
-        HECTOR_UNROLL
-        for (int i = 0; i < 4 * kTiles; ++i)
-          numbers[i / 4][i % 4] = hidden(kept[pass][step][i / 4][i % 4]);
+      if constexpr (isKept && isKeptSplit) {
+        multiplyAdd(parts, upper, lower, keptTerms[pass][step]);
       } else {
-        read(numbers, 16 * step, left);
+        Terms4 columns[kTiles];
+        T numbers[kTiles][4];
+        if constexpr (isKept) {
+          HECTOR_UNROLL
+          for (int i = 0; i < 4 * kTiles; ++i)
+            numbers[i / 4][i % 4] = hidden(kept[pass][step][i / 4][i % 4]);
+        } else {
+          read(numbers, 16 * step, left);
+        }
+        HECTOR_UNROLL
+        for (int tile = 0; tile < kTiles; ++tile)
+          columns[tile] = Terms4(numbers[tile]);
+        multiplyAdd(parts, upper, lower, columns);
       }
-      HECTOR_UNROLL
-      for (int tile = 0; tile < kTiles; ++tile)
-        columns[tile] = Terms<T>(numbers[tile]);
-      multiplyAdd(parts, upper, lower, columns);
     };
     auto addSteps = [&](int step) {
       T parts[kRowTiles][kTiles][4] = {};
@@ -361,105 +412,129 @@ private:
   }
 
   const Stored *matrix;
-  T kept[isKept ? kPasses : 1][isKept ? kSteps : 1][kTiles][4];
+  static constexpr bool isKeptWhole = isKept && !isKeptSplit, isKeptInParts = isKept && isKeptSplit;
+  T kept[isKeptWhole ? kPasses : 1][isKeptWhole ? kSteps : 1][kTiles][4];
+  Terms4 keptTerms[isKeptInParts ? kPasses : 1][isKeptInParts ? kSteps : 1][kTiles];
 };
 
 // --- sums of outer products -----------------------------------------------------------------------------------------
 
-/// The blocks of Σ_r a[r]·g[r], and how warps share them. A block has 16 numbers of the rows of `a`, and kTiles times 8 of
-/// those of `g`. Rows are the terms here, and lie in the instruction's own order: row t + 4i is term i of lane t.
-template <class T, int kInner, int kOuter, int kWarps, bool isGuarded> struct OuterBlocks {
+/// The blocks of Σ_r a[r]·g[r], and how warps share them. A block has kRowTiles times 16 numbers of the rows of `a`, and
+/// kTiles times 8 of those of `g`. Rows are the terms here, and lie in the instruction's own order: row t + 4i is term i
+/// of lane t.
+template <class T, int kInner, int kOuter, int kWarps, bool isGuarded, Precision precision> struct OuterBlocks {
   static constexpr OuterDivision kWay = divideOuter(kInner, kOuter, kWarps);
   static constexpr int kTiles = kWay.tiles, kColumns = 8 * kTiles, kAcross = kWay.across, kOwn = kWay.own;
-  static constexpr bool hasAllRows = kInner % 16 == 0, hasAllColumns = kOuter % kColumns == 0;
+  static constexpr int kRowTiles = kWay.rowTiles, kRows = 16 * kRowTiles;
+  static constexpr bool hasAllRows = kInner % kRows == 0, hasAllColumns = kOuter % kColumns == 0;
+  /// Terms of a lane that are multiplied at once: as few as an instruction takes.
+  static constexpr int kCount = precision == Precision::High ? 4 : 2;
+  using Sums = T[kRowTiles][kTiles][4];
 
   int top, left;
 
   /// A warp's own block of number `own`.
   __device__ __forceinline__ explicit OuterBlocks(int own) {
     const int number = own * kWarps + warp();
-    top = number / kAcross * 16;
+    top = number / kAcross * kRows;
     left = number % kAcross * kColumns;
   }
   __device__ __forceinline__ bool isThere() const { return kWay.blocks % kWarps == 0 || top < kInner; }
 
-  /// Where number `i` of tile `tile` is.
-  __device__ __forceinline__ int rowOf(int i) const { return top + 2 * (lane() / 4) + i / 2; }
+  /// Where number `i` of a tile is.
+  __device__ __forceinline__ int rowOf(int row, int i) const {
+    return top + 2 * kRowTiles * (lane() / 4) + 2 * row + i / 2;
+  }
   __device__ __forceinline__ int columnOf(int tile, int i) const {
     return left + kTiles * (2 * (lane() % 4) + i % 2) + tile;
   }
 
-  /// Calls body(row, column, tile, i) for the numbers of this lane that are there.
-  template <class F> __device__ __forceinline__ void forEach(F &&body) const {
+  /// Calls body(row, column, number) for the numbers of this lane that are there.
+  template <class F> __device__ __forceinline__ void forEach(const Sums &sums, F &&body) const {
     HECTOR_UNROLL
-    for (int tile = 0; tile < kTiles; ++tile) {
+    for (int row = 0; row < kRowTiles; ++row) {
       HECTOR_UNROLL
-      for (int i = 0; i < 4; ++i)
-        if ((hasAllRows || rowOf(i) < kInner) && (hasAllColumns || columnOf(tile, i) < kOuter))
-          body(rowOf(i), columnOf(tile, i), tile, i);
+      for (int i = 0; i < 4; ++i) {
+        HECTOR_UNROLL
+        for (int tile = 0; tile < kTiles; ++tile)
+          if ((hasAllRows || rowOf(row, i) < kInner) && (hasAllColumns || columnOf(tile, i) < kOuter))
+            body(rowOf(row, i), columnOf(tile, i), sums[row][tile][i]);
+      }
     }
   }
 
   /// sums += the products of `rows` rows.
-  __device__ __forceinline__ void add(T (&sums)[kTiles][4], const T *a, int lda, const T *g, int ldg, int rows) const {
+  __device__ __forceinline__ void add(Sums &sums, const T *a, int lda, const T *g, int ldg, int rows) const {
     HECTOR_KEEP_LOOP
     for (int start = 0; start < rows; start += 32) {
-      T parts[1][kTiles][4] = {};
-      HECTOR_UNROLL
-      for (int first = start; first < start + 32; first += 16) {
-        if (first + 16 <= rows)
+      Sums parts = {};
+      if (start + 32 <= rows) {
+        HECTOR_UNROLL
+        for (int first = start; first < start + 32; first += 4 * kCount)
           addRows<true>(parts, first, a, lda, g, ldg, rows);
-        else if (first < rows)
+      } else {
+        HECTOR_KEEP_LOOP
+        for (int first = start; first < rows; first += 4 * kCount)
           addRows<false>(parts, first, a, lda, g, ldg, rows);
       }
       T nothing = 0;  // or NaN, if a sum is not finite
       HECTOR_UNROLL
-      for (int tile = 0; tile < kTiles; ++tile) {
+      for (int row = 0; row < kRowTiles; ++row) {
         HECTOR_UNROLL
-        for (int i = 0; i < 4; ++i)
-          nothing += parts[0][tile][i] * T(0);
+        for (int i = 0; i < 4 * kTiles; ++i)
+          nothing += parts[row][i / 4][i % 4] * T(0);
       }
       if (any(nothing != T(0))) {
         const int count = rows - start < 32 ? rows - start : 32;
         HECTOR_UNROLL
-        for (int tile = 0; tile < kTiles; ++tile) {
+        for (int row = 0; row < kRowTiles; ++row) {
           HECTOR_UNROLL
-          for (int i = 0; i < 4; ++i)
-            if (!isFinite(parts[0][tile][i]) && rowOf(i) < kInner && columnOf(tile, i) < kOuter)
-              parts[0][tile][i] =
-                  sumAgain(a + start * lda + rowOf(i), lda, g + start * ldg, columnOf(tile, i), ldg, count);
+          for (int i = 0; i < 4 * kTiles; ++i) {
+            T &part = parts[row][i / 4][i % 4];
+            const int r = rowOf(row, i % 4), column = columnOf(i / 4, i % 4);
+            if (!isFinite(part) && r < kInner && column < kOuter)
+              part = sumAgain(a + start * lda + r, lda, g + start * ldg, column, ldg, count);
+          }
         }
         syncWarp();
       }
-      addBlock(sums, parts[0]);
+      HECTOR_UNROLL
+      for (int row = 0; row < kRowTiles; ++row)
+        addBlock(sums[row], parts[row]);
     }
   }
 
 private:
-  /// 16 rows from `first` on; with `isWhole`, all of them are there.
+  /// 4·kCount rows from `first` on; with `isWhole`, all of them are there.
   template <bool isWhole>
-  __device__ __forceinline__ void addRows(T (&sums)[1][kTiles][4], int first, const T *a, int lda, const T *g, int ldg,
+  __device__ __forceinline__ void addRows(Sums &sums, int first, const T *a, int lda, const T *g, int ldg,
                                           int rows) const {
-    const int t = lane() % 4, row = top + 2 * (lane() / 4), column = left + kTiles * (lane() / 4);
-    T upper[4], lower[4], right[kTiles][4];
+    const int t = lane() % 4, row = top + 2 * kRowTiles * (lane() / 4), column = left + kTiles * (lane() / 4);
+    T numbers[2 * kRowTiles][kCount], right[kTiles][kCount];
     HECTOR_UNROLL
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < kCount; ++i) {
       const int r = first + t + 4 * i;
-      T pair[2], numbers[kTiles];
-      loadPart<isWhole && hasAllRows, true>(pair, a + r * lda + row, isWhole || r < rows ? kInner - row : 0);
-      upper[i] = pair[0];
-      lower[i] = pair[1];
-      loadPart<isWhole && hasAllColumns, true>(numbers, g + r * ldg + column, isWhole || r < rows ? kOuter - column : 0);
+      T ofLeft[2 * kRowTiles], ofRight[kTiles];
+      loadPart<isWhole && hasAllRows, true>(ofLeft, a + r * lda + row, isWhole || r < rows ? kInner - row : 0);
+      loadPart<isWhole && hasAllColumns, true>(ofRight, g + r * ldg + column, isWhole || r < rows ? kOuter - column : 0);
+      HECTOR_UNROLL
+      for (int k = 0; k < 2 * kRowTiles; ++k)
+        numbers[k][i] = ofLeft[k];
       HECTOR_UNROLL
       for (int tile = 0; tile < kTiles; ++tile)
-        right[tile][i] = numbers[tile];
+        right[tile][i] = ofRight[tile];
     }
-    const Terms<T> upperTerms[1] = {Terms<T>(upper)}, lowerTerms[1] = {Terms<T>(lower)};
-    Terms<T> columns[kTiles];
+    using Terms = Terms<T, kCount, precision>;
+    Terms upper[kRowTiles], lower[kRowTiles], columns[kTiles];
+    HECTOR_UNROLL
+    for (int m = 0; m < kRowTiles; ++m) {
+      upper[m] = Terms(numbers[2 * m]);
+      lower[m] = Terms(numbers[2 * m + 1]);
+    }
     HECTOR_UNROLL
     for (int tile = 0; tile < kTiles; ++tile)
-      columns[tile] = Terms<T>(right[tile]);
-    multiplyAdd(sums, upperTerms, lowerTerms, columns);
+      columns[tile] = Terms(right[tile]);
+    multiplyAdd(sums, upper, lower, columns);
   }
 
   /// Computes a sum that was not finite again, row by row. `a` points to its numbers, `g` to rows.
@@ -474,8 +549,10 @@ private:
 };
 
 /// w[i][j] = Σ_r a[r][i]·g[r][j] for i < kInner and j < kOuter, in registers: of many tiles, one after the other.
-template <class T, int kInner, int kOuter, int kWarps, bool isGuarded = false> class OuterProducts {
-  using Block = OuterBlocks<T, kInner, kOuter, kWarps, isGuarded>;
+template <class T, int kInner, int kOuter, int kWarps, bool isGuarded = false,
+          Precision precision = Precision::Highest>
+class OuterProducts {
+  using Block = OuterBlocks<T, kInner, kOuter, kWarps, isGuarded, precision>;
 
 public:
   /// Adds the rows of two tiles.
@@ -491,26 +568,27 @@ public:
     HECTOR_UNROLL
     for (int own = 0; own < Block::kOwn; ++own)
       if (const Block block(own); block.isThere())
-        block.forEach([&](int row, int column, int tile, int i) { body(row, column, sums[own][tile][i]); });
+        block.forEach(sums[own], body);
   }
 
 private:
-  T sums[Block::kOwn][Block::kTiles][4] = {};
+  typename Block::Sums sums[Block::kOwn] = {};
 };
 
 /// w[i][j] += Σ_r a[r][i]·g[r][j] for r < rows, in global memory that this block alone uses. A number is always added to
 /// by the same lane, so that calls need no barrier between them.
-template <class T, int kInner, int kOuter, int kWarps, bool isGuarded = false>
+template <class T, int kInner, int kOuter, int kWarps, bool isGuarded = false,
+          Precision precision = Precision::Highest>
 __device__ inline void addOuterProducts(const T *a, int lda, const T *g, int ldg, T *w, int ldw, int rows) {
-  using Block = OuterBlocks<T, kInner, kOuter, kWarps, isGuarded>;
+  using Block = OuterBlocks<T, kInner, kOuter, kWarps, isGuarded, precision>;
   HECTOR_KEEP_LOOP
   for (int own = 0; own < Block::kOwn; ++own) {
     const Block block(own);
     if (!block.isThere())
       continue;
-    T sums[Block::kTiles][4] = {};
+    typename Block::Sums sums = {};
     block.add(sums, a, lda, g, ldg, rows);
-    block.forEach([&](int row, int column, int tile, int i) { w[row * ldw + column] += sums[tile][i]; });
+    block.forEach(sums, [&](int row, int column, T sum) { w[row * ldw + column] += sum; });
   }
 }
 

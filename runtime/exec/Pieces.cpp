@@ -86,12 +86,10 @@ Pieces cutForWarps(const Launch &launch, const GraphNumbers &numbers, int multip
 }
 
 Pieces cutForBlocks(const Launch &launch, const GraphNumbers &numbers, int multiprocessors) {
-  constexpr int64_t kThreadsPerMultiprocessor = 512;
   constexpr int64_t kInstructionRows = 16;  // products take 16 rows at a time
   const int64_t rows = launch.device->tileRows;
   // A block takes a matrix for many tiles. Where each row has its own, there is nothing to take for several.
-  const int64_t perMultiprocessor =
-      rows == 1 ? 8 : std::max<int64_t>(kThreadsPerMultiprocessor / launch.device->threads, 1);
+  const int64_t perMultiprocessor = rows == 1 ? 8 : launch.device->blocks;
   return cutForDevice(launch, numbers, std::max(multiprocessors, 1) * perMultiprocessor, rows,
                       std::min(rows, kInstructionRows));
 }

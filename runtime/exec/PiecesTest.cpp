@@ -135,23 +135,23 @@ TEST(PiecesTest, TotalsForWarpsAreBounded) {
 }
 
 TEST(PiecesTest, BlocksTakePiecesOfSeveralTiles) {
-  auto cut = [](int64_t rows, int threads, int64_t tileRows) {
+  auto cut = [](int64_t rows, int blocks, int64_t tileRows) {
     GraphNumbers numbers;
     numbers.rows = {1, 1, 5, 0, 0, 0, rows};
     Launch launch = {.domain = Domain::Edge};
-    launch.device = {.schedule = Schedule::Tiles, .threads = threads, .tileRows = tileRows};
+    launch.device = {.schedule = Schedule::Tiles, .blocks = blocks, .tileRows = tileRows};
     Pieces pieces = cutForBlocks(launch, numbers, 10);
     expectCover(pieces, rows);
     return pieces;
   };
-  EXPECT_EQ(cut(0, 256, 64).count, 0);
-  EXPECT_EQ(cut(64, 256, 64).count, 1);
-  EXPECT_EQ(cut(65, 256, 64).grain, 64);
-  EXPECT_EQ(cut(100'000, 256, 64).grain, 5008);  // 20 blocks
-  EXPECT_EQ(cut(100'000, 256, 64).count, 20);
-  EXPECT_EQ(cut(100'000, 32, 64).count, 157);  // 160 small blocks at most
-  EXPECT_EQ(cut(100, 256, 1).grain, 2);        // 80 blocks at most
-  EXPECT_EQ(cut(7, 256, 1).count, 7);
+  EXPECT_EQ(cut(0, 2, 64).count, 0);
+  EXPECT_EQ(cut(64, 2, 64).count, 1);
+  EXPECT_EQ(cut(65, 2, 64).grain, 64);
+  EXPECT_EQ(cut(100'000, 2, 64).grain, 5008);  // 20 blocks
+  EXPECT_EQ(cut(100'000, 2, 64).count, 20);
+  EXPECT_EQ(cut(100'000, 16, 64).count, 157);  // 160 blocks at most
+  EXPECT_EQ(cut(100, 2, 1).grain, 2);          // 80 blocks at most
+  EXPECT_EQ(cut(7, 2, 1).count, 7);
 }
 
 TEST(PiecesTest, GroupsTakeChunksOf32Rows) {

@@ -199,6 +199,8 @@ private:
       return "has groups of " + counted(device.lanes, "lane") + ", which is no power of 2 up to 32";
     if (device.threads < 32 || device.threads > 1024 || device.threads % 32 != 0)
       return "has blocks of " + counted(device.threads, "thread") + ", which is no multiple of 32 up to 1024";
+    if (device.blocks < 1 || device.blocks > 32)
+      return "has " + counted(device.blocks, "block") + " for a multiprocessor; 1 to 32 are possible";
     if (device.sharedBytes < 0)
       return "has a negative amount of shared memory";
     if (device.schedule > Schedule::Chunks)

@@ -85,6 +85,7 @@ struct DeviceLaunch {
   Schedule schedule = Schedule::Units;
   int lanes = 1;                        // of a group: 1, 2, 4, 8, 16 or 32
   int threads = 256;                    // of a block
+  int blocks = 1;                       // of Tiles: that a multiprocessor has room for at a time
   int64_t sharedBytes = 0;              // of a block
   std::vector<TableSpec> buffers = {};  // tables that the launch has for itself while it runs
   int64_t tileRows = 1;                 // of Tiles: the most rows of a tile

@@ -218,9 +218,10 @@ std::string KernelText::apply(kern::MapOp map, const std::vector<std::string> &i
 /// Names that generated code has for itself, and words of C++.
 static constexpr const char *kReserved[] = {
     "begin", "count", "cpu", "end", "first", "fixed", "frame", "from", "head", "hector", "distance", "k", "nearest",
-    "firstRow", "last", "lastRow", "part", "piece", "r", "row", "scratch", "sizes", "space", "target", "types", "Id",
-    "blockMemory", "c", "carry", "cuda", "enter", "fetch", "finish", "groupMemory", "i", "index", "isThere", "join",
-    "lanes", "look", "next", "Part", "read", "Read", "start", "take", "to", "unit", "Unit", "value", "walk",
+    "firstRow", "last", "lastRow", "part", "piece", "r", "row", "rows", "scratch", "sizes", "space", "target", "types",
+    "Id", "ahead", "blockMemory", "c", "carry", "cuda", "enter", "fetch", "finish", "groupMemory", "half", "i", "index",
+    "isThere", "join", "lanes", "look", "next", "Part", "read", "Read", "start", "take", "to", "unit", "Unit", "value",
+    "walk",
     // Rows of loops.
     "dst_pair", "edge", "etype", "node", "ntype", "one", "src_pair",
     // C++

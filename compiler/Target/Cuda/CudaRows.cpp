@@ -473,12 +473,13 @@ void CudaWriter::writeLoad(kern::LoadOp load) {
   const std::string &table = tables.at(load.getTable());
   std::string name = unique(table + "_" + cpp::levelName(load.getLevel()));
   if (auto copied = ahead.find(load); copied != ahead.end()) {
-    std::string row = "(" + cpp::levelName(load.getLevel()) + " - first)";
+    if (copied->second.empty())
+      return;  // it is in its buffer
     if (size == 1)
-      body.line("const " + numberName(stored) + " " + name + " = " + copied->second + "[" + bare(row) + "];");
+      body.line("const " + numberName(stored) + " " + name + " = " + copied->second + "[" + tileRow + "];");
     else
       body.line("const auto " + name + " = lanes.load<" + std::to_string(size) + ">(" + copied->second + " + " +
-                cpp::times(row, size) + ");");
+                cpp::times(tileRow, size) + ");");
     rows[load.getResult()] = {.name = name};
     return;
   }
@@ -564,13 +565,18 @@ void CudaWriter::writeBuffer(kern::BufferOp buffer) {
   made.base = bufferBase(buffer);
   auto tile = mlir::dyn_cast<kern::TileOp>(buffer->getParentOp());
   if (tile && made.size > 1) {
-    // Rows start at odd multiples of 32 bytes, so that lanes meet no conflicts of memory banks.
-    const int64_t numbers = 32 / cpp::numberBytes(made.element), parts = (made.size + numbers - 1) / numbers;
-    made.stride = (parts % 2 == 0 ? parts + 1 : parts) * numbers;
+    // Lanes meet no conflicts of memory banks.
+    made.stride = cuda::paddedColumns(static_cast<int>(made.size), static_cast<int>(cpp::numberBytes(made.element)));
   }
-  if (tile && blockBytes + *tile.getHeight() * made.stride * cpp::numberBytes(made.element) <= kMostBytes) {
-    made.first = "first";
-    made.name = made.tile = takeBlock(made.base + "_rows", made.element, *tile.getHeight() * made.stride);
+  const int64_t tileBytes = tileRows * made.stride * cpp::numberBytes(made.element);
+  if (kern::LoadOp load = loadInto(buffer); load && blockBytes + 2 * tileBytes <= mostTileBytes()) {
+    made.isOfTile = isStaged = true;
+    made.halves = takeBlock(made.base + "_halves", made.element, 2 * tileRows * made.stride);
+    made.name = made.tile = uniqueInKernel(made.base + "_rows");
+    ahead[load] = "";
+  } else if (tile && blockBytes + tileBytes <= kMostBytes) {
+    made.isOfTile = true;
+    made.name = made.tile = takeBlock(made.base + "_rows", made.element, tileRows * made.stride);
   } else {
     made.name = uniqueInKernel(made.base + "_rows");
     made.tile = made.name + " + " + cpp::times("first", made.stride);
@@ -582,15 +588,16 @@ void CudaWriter::writeBuffer(kern::BufferOp buffer) {
 
 /// The current row of a buffer: a number of it, or where its numbers start.
 std::string CudaWriter::currentRow(kern::BufferType type, const Buffer &buffer) const {
-  std::string place = cpp::levelName(type.getDomain());
-  if (!buffer.first.empty())
-    place = "(" + place + " - " + buffer.first + ")";
+  std::string place = buffer.isOfTile ? tileRow : cpp::levelName(type.getDomain());
   if (buffer.size == 1)
     return buffer.name + "[" + bare(cpp::times(place, buffer.stride)) + "]";
   return buffer.name + " + " + cpp::times(place, buffer.stride);
 }
 
 void CudaWriter::writePut(kern::PutOp put) {
+  if (auto load = put.getRow().getDefiningOp<kern::LoadOp>())
+    if (auto copied = ahead.find(load); copied != ahead.end() && copied->second.empty())
+      return;
   const Buffer buffer = buffers.at(put.getBuffer());
   std::string to = currentRow(put.getBuffer().getType(), buffer), row = inRegisters(put.getRow());
   if (buffer.size > 1) {
@@ -608,7 +615,7 @@ void CudaWriter::writeGet(kern::GetOp get) {
   std::string from = currentRow(get.getBuffer().getType(), buffer);
   std::string name = unique(buffer.base + "_row");
   // In a traversal, what the first lane wrote is read by the others.
-  if (buffer.first.empty())
+  if (!buffer.isOfTile)
     body.line("lanes.sync();");
   if (buffer.size == 1) {
     body.line("const " + numberName(buffer.element) + " " + name + " = " + from +

@@ -225,11 +225,26 @@ static bool isMatrixAligned(kern::ProductOp product) {
 
 std::string CudaWriter::weightsClass(kern::ProductOp product, bool isKept) {
   Type stored = product.getWeights().getType().getElementType();
-  std::string text = "cuda::Weights<" + numberName(buffers.at(product.getRows()).element) + ", " +
-                     std::to_string(product.getInner()) + ", " + std::to_string(product.getOuter()) + ", " +
-                     std::to_string(warps) + waysOf(product, isMatrixAligned(product)) +
-                     (isKept ? ", true" : ", false");
-  return text + (cpp::isStoredAsIs(stored) ? ">" : ", " + cpp::storageName(space, stored) + ">");
+  Type element = buffers.at(product.getRows()).element;
+  const bool isAsIs = cpp::isStoredAsIs(stored);
+  return "cuda::Weights<" + numberName(element) + ", " + std::to_string(product.getInner()) + ", " +
+         std::to_string(product.getOuter()) + ", " + std::to_string(warps) + waysOf(product, isMatrixAligned(product)) +
+         (isKept ? ", true" : ", false") + precisionArgument(element, isAsIs) +
+         (isAsIs ? "" : ", " + cpp::storageName(space, stored)) + ">";
+}
+
+std::string CudaWriter::precisionArgument(Type element, bool isLast) const {
+  // Doubles have one precision.
+  const cuda::Precision asked = element.isF64() ? cuda::Precision::Highest : precision;
+  switch (asked) {
+  case cuda::Precision::Highest:
+    return isLast ? "" : ", cuda::Precision::Highest";
+  case cuda::Precision::High:
+    return ", cuda::Precision::High";
+  case cuda::Precision::Medium:
+    return ", cuda::Precision::Medium";
+  }
+  llvm_unreachable("all precisions are there");
 }
 
 void CudaWriter::writeProduct(kern::ProductOp product) {
@@ -241,16 +256,15 @@ void CudaWriter::writeProduct(kern::ProductOp product) {
   };
   const std::string a = shifted(left.tile, inner, product.getSharedRows()), c = shifted(result.tile, outer, false);
   const std::string w = shifted(matrixOf(product), inner * outer, product.getSharedWeights());
-  const std::string rows = "static_cast<int>(last - first)",
-                    sizes = numberName(left.element) + ", " + std::to_string(inner) + ", " + std::to_string(outer);
+  const std::string sizes = numberName(left.element) + ", " + std::to_string(inner) + ", " + std::to_string(outer);
   const std::string tiles = a + ", " + std::to_string(left.stride) + ", ",
-                    results = c + ", " + std::to_string(result.stride) + ", " + rows + ");";
+                    results = c + ", " + std::to_string(result.stride) + ", rows);";
   Type stored = product.getWeights().getType().getElementType();
   const std::string storage = cpp::isStoredAsIs(stored) ? "" : ", " + cpp::storageName(space, stored);
   std::string call;
   if (auto matrix = matrices.find(product); matrix != matrices.end())
     call = matrix->second + ".multiply(" + tiles + results;
-  else if (launch.tileRows == 1)
+  else if (tileRows == 1)
     call = "cuda::multiplyRow<" + sizes + ", " + std::to_string(warps) + waysOf(product, isMatrixAligned(product)) +
            storage + ">(" + a + ", " + w + ", " + c + ");";
   else if (inner * bytes % 16 == 0 && outer * bytes % 16 == 0)  // all heads start at multiples of 16 bytes
@@ -270,19 +284,27 @@ static kern::OuterOp productsOf(kern::TotalOp total) {
   return nullptr;
 }
 
+/// Registers of a lane for its part of a matrix.
+int64_t CudaWriter::matrixRegisters(kern::ProductOp product, int warps) const {
+  const cuda::ProductDivision way = cuda::divideProduct(static_cast<int>(product.getInner()),
+                                                        static_cast<int>(product.getOuter()), warps, /*isKept=*/true);
+  return way.numbers * cpp::numberBytes(kern::elementType(product.getRows().getType().getRow())) / 4;
+}
+
 /// Registers of a lane for the sums of products.
-static int64_t registersOf(kern::OuterOp outer, int warps) {
+int64_t CudaWriter::sumRegistersOf(kern::OuterOp outer, int warps) const {
   const cuda::OuterDivision way =
       cuda::divideOuter(static_cast<int>(outer.getInner()), static_cast<int>(outer.getOuter()), warps);
-  const int64_t numbers = int64_t{way.own} * way.tiles * 4;
+  const int64_t numbers = int64_t{way.own} * way.rowTiles * way.tiles * 4;
   return numbers * cpp::numberBytes(kern::elementType(outer.getLeft().getType().getRow())) / 4;
 }
 
 /// Whether products are added up in registers: one matrix, small enough, for all rows that a block takes in a row.
-static bool isInRegisters(kern::OuterOp outer, kern::TotalOp total, int warps) {
+bool CudaWriter::isInRegisters(kern::OuterOp outer, int warps) const {
   constexpr int64_t kMostRegisters = 64;
+  auto total = outer.getTotal().getDefiningOp<kern::TotalOp>();
   const bool isOne = total.getTable().getType().getDomain() == Domain::One;
-  return outer.getHeads() == 1 && registersOf(outer, warps) <= kMostRegisters && (total.getSorted() || isOne);
+  return outer.getHeads() == 1 && sumRegistersOf(outer, warps) <= kMostRegisters && (total.getSorted() || isOne);
 }
 
 void CudaWriter::writeOuter(kern::OuterOp outer) {
@@ -299,8 +321,8 @@ void CudaWriter::writeOuter(kern::OuterOp outer) {
     };
     return at(left, inner, outer.getSharedLeft()) + at(right, columns, outer.getSharedRight());
   };
-  if (isInRegisters(outer, total, warps)) {
-    body.line(accs.at(outer.getTotal()).names.front() + ".add(" + operands("") + "static_cast<int>(last - first));");
+  if (isInRegisters(outer, warps)) {
+    body.line(accs.at(outer.getTotal()).names.front() + ".add(" + operands("") + "rows);");
     return;
   }
   auto call = [&](const std::string &from, const std::string &numRows) {
@@ -311,7 +333,8 @@ void CudaWriter::writeOuter(kern::OuterOp outer) {
       body.line("for (int head = 0; head < " + std::to_string(heads) + "; ++head)");
     std::string line = std::string("cuda::addOuterProducts") + (isAligned ? "<" : "Plain<") + numberName(left.element) +
                        ", " + std::to_string(inner) + ", " + std::to_string(columns) +
-                       (isAligned ? ", " + std::to_string(warps) : "") + ", true>(" + operands(from) + matrix + ", " +
+                       (isAligned ? ", " + std::to_string(warps) : "") + ", true" +
+                       (isAligned ? precisionArgument(left.element) : "") + ">(" + operands(from) + matrix + ", " +
                        std::to_string(columns) + ", " + numRows + ");";
     heads > 1 ? body.indented(line) : body.line(line);
   };
@@ -321,7 +344,7 @@ void CudaWriter::writeOuter(kern::OuterOp outer) {
     body.openBlock();
     declareSlot(total,
                 total.getSorted() ? "piece + " + cpp::levelName(total.getTable().getType().getDomain()) : "piece");
-    call("", "static_cast<int>(last - first)");
+    call("", "rows");
     body.close();
     return;
   }
@@ -383,11 +406,12 @@ void CudaWriter::startTotal(kern::TotalOp total, const std::string &slot) {
   Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
   const int64_t size = kern::rowSize(row);
   kern::OuterOp products = productsOf(total);
-  if (products && isInRegisters(products, total, warps)) {
+  if (products && isInRegisters(products, warps)) {
     std::string name = unique(tables.at(total.getTable()) + "_products");
     body.line("cuda::OuterProducts<" + numberName(element) + ", " + std::to_string(products.getInner()) + ", " +
-              std::to_string(products.getOuter()) + ", " + std::to_string(warps) + ", true> " + name + ";");
-    sumRegisters += registersOf(products, warps);
+              std::to_string(products.getOuter()) + ", " + std::to_string(warps) + ", true" +
+              precisionArgument(element) + "> " + name + ";");
+    sumRegisters += sumRegistersOf(products, warps);
     accs[total.getResult()] = {.names = {name}, .count = {}, .distance = {}};
     return;
   }
@@ -427,7 +451,7 @@ void CudaWriter::startTotal(kern::TotalOp total, const std::string &slot) {
 /// What the groups of the warp, or of the block, have becomes the piece's part.
 void CudaWriter::endTotal(kern::TotalOp total, const std::string &slot) {
   if (kern::OuterOp products = productsOf(total)) {
-    if (isInRegisters(products, total, warps)) {
+    if (isInRegisters(products, warps)) {
       std::string type = numberName(kern::elementType(total.getResult().getType().getRows().front()));
       body.open(accs.at(total.getResult()).names.front() + ".forEach([&](int i, int j, " + type + " sum)");
       body.line(totalRow(total, slot) + "[i * " + std::to_string(products.getOuter()) + " + j] = sum;");

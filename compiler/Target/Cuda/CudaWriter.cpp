@@ -24,12 +24,11 @@ using mlir::Value;
 static constexpr int kThreads = 256;
 /// What a block may take of the shared memory of a multiprocessor, so that another one fits as well; and at most.
 static constexpr int64_t kSharedBytes = 96 * 1024, kMostSharedBytes = 227 * 1024;
-/// Up to which rows are copied ahead, so that two blocks of tiles fit.
-static constexpr int64_t kMostAheadBytes = 112 * 1024;
-/// Registers of a lane for matrices and sums of products that leave room for two blocks of tiles.
+/// Registers of a lane for matrices and sums of products that leave room for two blocks of 8 warps.
 static constexpr int64_t kFewRegisters = 40;
 
-CudaWriter::CudaWriter(kern::KernelOp kernel, std::string symbol) : KernelText(kernel, std::move(symbol), "cuda::") {}
+CudaWriter::CudaWriter(kern::KernelOp kernel, std::string symbol, cuda::Precision precision)
+    : KernelText(kernel, std::move(symbol), "cuda::"), precision(precision) {}
 
 std::string CudaWriter::count(Domain domain) const {
   return "sizes.rows[" + space + cpp::domainConstant(domain) + "]";
@@ -78,11 +77,18 @@ void CudaWriter::writeFor(kern::ForOp loop) {
     std::string first = mlir::isa<kern::TileOp>(around) ? "first" : "begin",
                 last = mlir::isa<kern::TileOp>(around) ? "last" : "end";
     if (isSerial)
+      tileRow = "(" + row + " - first)";
+    if (isSerial)
       body.open("for (int64_t " + row + " = lanes.groupInWarp() == 0 ? " + first + " : " + last + "; " + row + " < " +
                 last + "; ++" + row + ")");
-    else if (isOfBlocks) {
+    else if (isOfBlocks && mlir::isa<kern::TileOp>(around)) {
       body.line("HECTOR_UNROLL_SOME");
-      body.open("for (int64_t " + row + " = " + first + " + lanes.groupInBlock(); " + row + " < " + last + "; " + row +
+      body.open("for (int row = lanes.groupInBlock(); row < rows; row += " + std::to_string(warps * 32 / lanes) + ")");
+      body.line("[[maybe_unused]] const int64_t " + row + " = first + row;");
+      tileRow = "row";
+    } else if (isOfBlocks) {
+      body.line("HECTOR_UNROLL_SOME");
+      body.open("for (int64_t " + row + " = begin + lanes.groupInBlock(); " + row + " < end; " + row +
                 " += " + std::to_string(warps * 32 / lanes) + ")");
     } else
       body.open("for (int64_t " + row + " = " + first + " + lanes.groupInWarp(); " + row + " < " + last + "; " + row +
@@ -94,17 +100,43 @@ void CudaWriter::writeFor(kern::ForOp loop) {
   body.close();
 }
 
-/// Registers of a lane for matrices.
-static constexpr int64_t kMostKept = 32;
+void CudaWriter::chooseTiles(kern::TileOp tile) {
+  tileRows = tile.getHeight().value_or(1);
+  if (!isOfBlocks || isSerial) {
+    warps = isSerial ? 1 : warps;
+    return;
+  }
+  // Few warps wait at the barriers of a small block, and other blocks work meanwhile. But a lane has more of the
+  // matrices and sums then.
+  constexpr int kSmallBlock = 4;
+  constexpr int64_t kSmallTile = 32, kMostRegisters = 64;
+  int64_t registers = 0;
+  bool isSmall = tileRows > 1;
+  for (auto product : tile.getBody().front().getOps<kern::ProductOp>()) {
+    registers += matrixRegisters(product, kSmallBlock);
+    isSmall &= product.getHeads() == 1;
+  }
+  for (auto outer : tile.getBody().front().getOps<kern::OuterOp>()) {
+    registers += sumRegistersOf(outer, kSmallBlock);
+    isSmall &= isInRegisters(outer, kSmallBlock);
+  }
+  if (!isSmall || registers > kMostRegisters)
+    return;
+  warps = kSmallBlock;
+  tileRows = std::min(tileRows, kSmallTile);
+}
+
+int64_t CudaWriter::mostTileBytes() const {
+  return kMostSharedBytes / (warps == 8 ? 2 : 3);
+}
 
 void CudaWriter::declareMatrices(kern::TileOp tile) {
+  const int64_t most = warps == 8 ? 32 : 64;  // registers of a lane
   for (auto product : tile.getBody().front().getOps<kern::ProductOp>()) {
-    if (tile.getHeight() == 1 || product.getHeads() != 1)
+    if (tileRows == 1 || product.getHeads() != 1)
       continue;
-    const auto inner = static_cast<int>(product.getInner()), outer = static_cast<int>(product.getOuter());
-    const int64_t numbers = cuda::divideProduct(inner, outer, warps, /*isKept=*/true).numbers;
-    const int64_t kept = numbers * cpp::numberBytes(buffers.at(product.getRows()).element) / 4;
-    const bool isKept = keptRegisters + kept <= kMostKept;
+    const int64_t kept = matrixRegisters(product, warps);
+    const bool isKept = keptRegisters + kept <= most;
     if (isKept)
       keptRegisters += kept;
     std::string name = unique(tables.at(product.getWeights()) + "_matrix");
@@ -113,93 +145,149 @@ void CudaWriter::declareMatrices(kern::TileOp tile) {
   }
 }
 
-/// What a tile's first statements read of tables is copied to shared memory while the tile before it is computed, and
-/// the numbers of the rows are read one tile earlier.
-void CudaWriter::writeAhead(kern::TileOp tile, const std::string &end) {
+/// The loop over a tile's rows whose loads are copied ahead; null if there is none.
+kern::ForOp CudaWriter::firstLoop(kern::TileOp tile) const {
   auto loops = tile.getBody().front().getOps<kern::ForOp>();
-  if (!isOfBlocks || isSerial || tile.getHeight() == 1 || loops.empty())
+  return isOfBlocks && !isSerial && tileRows > 1 && !loops.empty() ? *loops.begin() : nullptr;
+}
+
+/// Whether rows are copied to shared memory as they are, one for each row of a tile.
+bool CudaWriter::canCopyAhead(kern::LoadOp load, kern::TileOp tile) {
+  return !load.getResult().use_empty() && load.getLevel() == tile.getDomain() &&
+         cpp::isStoredAsIs(load.getTable().getType().getElementType()) && isKeptInRegisters(load.getResult());
+}
+
+kern::LoadOp CudaWriter::loadInto(kern::BufferOp buffer) {
+  auto tile = mlir::dyn_cast<kern::TileOp>(buffer->getParentOp());
+  kern::ForOp loop = tile ? firstLoop(tile) : nullptr;
+  kern::PutOp put;
+  for (Operation *user : buffer.getResult().getUsers())
+    if (auto other = mlir::dyn_cast<kern::PutOp>(user)) {
+      if (put)
+        return nullptr;
+      put = other;
+    }
+  auto load = put ? put.getRow().getDefiningOp<kern::LoadOp>() : nullptr;
+  const bool isCopied =
+      loop && load && load->getParentOp() == loop && put->getParentOp() == loop && load.getResult().hasOneUse() &&
+      canCopyAhead(load, tile) &&
+      load.getTable().getType().getElementType() == kern::elementType(buffer.getResult().getType().getRow());
+  return isCopied ? load : nullptr;
+}
+
+/// What a tile's first statements read of tables is copied to shared memory while the tile before it is computed, of
+/// whatever type that is. The numbers of the rows are read one tile earlier.
+void CudaWriter::writeAhead(kern::TileOp tile) {
+  kern::ForOp loop = firstLoop(tile);
+  if (!loop)
     return;
-  kern::ForOp loop = *loops.begin();
-  const int64_t height = *tile.getHeight(), groups = warps * 32 / lanes, own = (height + groups - 1) / groups;
-  const std::string row = cpp::levelName(tile.getDomain());
+  const int64_t groups = warps * 32 / lanes, own = (tileRows + groups - 1) / groups;
+  const std::string level = cpp::levelName(tile.getDomain()), height = std::to_string(tileRows);
   struct Copy {
     std::string to, table, place;
-    int64_t size;
+    int64_t size, stride;
   };
   std::vector<Copy> copies;
   std::vector<std::pair<std::string, std::string>> places;  // names of arrays, and what they hold
   for (auto load : loop.getBody().front().getOps<kern::LoadOp>()) {
-    Type stored = load.getTable().getType().getElementType();
-    const int64_t size = kern::rowSize(load.getResult().getType()), bytes = height * size * cpp::numberBytes(stored);
-    if (load.getResult().use_empty() || load.getLevel() != tile.getDomain() || !cpp::isStoredAsIs(stored) ||
-        !isKeptInRegisters(load.getResult()) || blockBytes + bytes > kMostAheadBytes)
+    if (!canCopyAhead(load, tile))
       continue;
+    Type stored = load.getTable().getType().getElementType();
     const std::string &table = tables.at(load.getTable());
-    std::string at = pathTo(load.getLevel(), load.getPath());
-    if (at != row) {
-      auto known = llvm::find_if(places, [&](const auto &place) { return place.second == at; });
-      if (known == places.end())
-        known = places.insert(places.end(), {unique(table + "_row"), at});
-      at = known->first + "[i]";
+    Copy copy = {.to = {}, .table = table, .place = {}, .size = kern::rowSize(load.getResult().getType()), .stride = 0};
+    copy.stride = copy.size;
+    if (auto into = ahead.find(load); into != ahead.end()) {
+      const Buffer &buffer = buffers.at(mlir::cast<kern::PutOp>(*load.getResult().user_begin()).getBuffer());
+      copy.stride = buffer.stride;
+      copy.to = buffer.halves + " + " + cpp::times("half", tileRows * buffer.stride);
+    } else {
+      if (blockBytes + tileRows * copy.size * cpp::numberBytes(stored) > mostTileBytes())
+        continue;
+      ahead[load] = copy.to = takeBlock(table + "_ahead", stored, tileRows * copy.size);
     }
-    std::string name = takeBlock(table + "_ahead", stored, height * size);
-    copies.push_back({name, table, at, size});
-    ahead[load] = name;
+    copy.place = pathTo(load.getLevel(), load.getPath());
+    if (copy.place != level) {
+      auto known = llvm::find_if(places, [&](const auto &place) { return place.second == copy.place; });
+      if (known == places.end())
+        known = places.insert(places.end(), {unique(table + "_row"), copy.place});
+      copy.place = "int64_t{" + known->first + "[i]}";
+    }
+    copies.push_back(copy);
   }
   if (copies.empty())
     return;
-  looksAhead = !places.empty();
-  auto closeLambda = [&] {
+  if (tile.getType())
+    body.line("cuda::Tiles<Id, " + height + "> ahead(" + typeOffsets(tile) + ", " + count(*tile.getType()) +
+              ", begin, end);");
+  else
+    body.line("cuda::PlainTiles<Id, " + height + "> ahead(begin, end);");
+  if (isStaged)
+    body.line("int half = 0;");
+  auto lambda = [&](const std::string &name, llvm::function_ref<void()> statements) {
+    body.open("auto " + name + " = [&]");
+    statements();
     body.indent(body.indentation() - 1);
     body.line("};");
   };
   auto forRows = [&](llvm::function_ref<void()> statements) {
     body.line("HECTOR_UNROLL");
     body.open("for (int i = 0; i < " + std::to_string(own) + "; ++i)");
-    body.line("const int64_t " + row + " = from + i * " + std::to_string(groups) + " + lanes.groupInBlock();");
-    const bool isExact = height % groups == 0;
-    body.open("if (" + std::string(isExact ? "" : row + " < from + " + std::to_string(height) + " && ") + row + " < " +
-              end + ")");
+    body.line("const int row = i * " + std::to_string(groups) + " + lanes.groupInBlock();");
+    body.line("const int64_t " + level + " = ahead.first + row;");
+    body.open("if (" + level + " < ahead.last)");
     statements();
     body.close();
     body.close();
   };
-  NameScope scope(*this);
+  looksAhead = !places.empty();
   for (const auto &[name, at] : places)
     body.line("Id " + name + "[" + std::to_string(own) + "];");
-  if (!places.empty()) {
-    body.open("auto look = [&](int64_t from)");
-    forRows([&] {
-      for (const auto &[name, at] : places)
-        body.line(name + "[i] = " + at + ";");
+  if (looksAhead)
+    lambda("look", [&] {
+      body.line("ahead.next();");
+      forRows([&] {
+        for (const auto &[name, at] : places)
+          body.line(name + "[i] = " + at + ";");
+      });
     });
-    closeLambda();
-  }
-  body.open("auto fetch = [&](int64_t from)");
-  forRows([&] {
-    for (const Copy &copy : copies) {
-      std::string place = copy.place == row ? row : "int64_t{" + copy.place + "}";
-      body.line("lanes.copy<" + std::to_string(copy.size) + ">(" + copy.to + " + " +
-                cpp::times("(" + row + " - from)", copy.size) + ", " + copy.table + " + " +
-                cpp::times(place, copy.size) + ");");
-    }
+  lambda("fetch", [&] {
+    if (!looksAhead)
+      body.line("ahead.next();");
+    forRows([&] {
+      for (const Copy &copy : copies)
+        body.line("lanes.copy<" + std::to_string(copy.size) + ">(" + copy.to + " + " + cpp::times("row", copy.stride) +
+                  ", " + copy.table + " + " + cpp::times(copy.place, copy.size) + ");");
+    });
+    body.line("cuda::commitCopies();");
   });
-  body.line("cuda::commitCopies();");
-  closeLambda();
+  if (looksAhead)
+    body.line("look();");
+  body.line("fetch();");
+  if (looksAhead)
+    body.line("look();");
+}
+
+/// Where the rows of each type start.
+std::string CudaWriter::typeOffsets(kern::TileOp tile) {
+  return form(exec::formName({.kind = FormKind::Types, .types = cpp::typedRows(tile.getDomain())}));
 }
 
 void CudaWriter::writeTile(kern::TileOp tile) {
   if (!isTiled)
     return writeBlock(tile.getBody().front());
-  std::optional<int64_t> height = tile.getHeight();
+  const bool isCut = tile.getHeight().has_value();
   std::string begin = "begin", end = "end";
   mlir::Block &block = tile.getBody().front();
   NameScope scope(*this);
+  if (isCut && isOfBlocks) {
+    for (kern::BufferOp buffer : block.getOps<kern::BufferOp>())
+      writeBuffer(buffer);
+    writeAhead(tile);
+  }
   std::string slot;
   if (tile.getType()) {
-    std::string name = exec::formName({.kind = FormKind::Types, .types = cpp::typedRows(tile.getDomain())});
     std::string type = cpp::levelName(*tile.getType());
-    body.open("for (cuda::Segments<Id> part(" + form(name) + ", " + count(*tile.getType()) +
+    body.open("for (cuda::Segments<Id> part(" + typeOffsets(tile) + ", " + count(*tile.getType()) +
               ", begin, end); part.next();)");
     body.line("const int64_t " + type + " = part.type;");
     begin = "part.first";
@@ -209,35 +297,26 @@ void CudaWriter::writeTile(kern::TileOp tile) {
       if (total.getSorted())
         startTotal(total, slot);
   }
-  if (height && isOfBlocks) {
-    for (kern::BufferOp buffer : block.getOps<kern::BufferOp>())
-      writeBuffer(buffer);
-    writeAhead(tile, end);
-    if (looksAhead)
-      body.line("look(" + begin + ");");
-    if (!ahead.empty())
-      body.line("fetch(" + begin + ");");
-    if (looksAhead)
-      body.line("look(" + begin + " + " + std::to_string(*height) + ");");
-    if (*height > 1)
+  if (isCut && isOfBlocks) {
+    if (tileRows > 1)
       for (kern::LoadOp load : block.getOps<kern::LoadOp>())
         writeLoad(load);
     declareMatrices(tile);
   }
-  if (height) {
-    std::string step = std::to_string(*height);
-    body.open("for (int64_t first = " + begin + "; first < " + end + "; " +
-              (*height == 1 ? "++first" : "first += " + step) + ")");
-    body.line("const int64_t last = " +
-              (*height == 1 ? "first + 1" : "cuda::smallest(first + " + step + ", " + end + ")") + ";");
+  if (isCut) {
+    const std::string limit = tile.getType() ? end : "static_cast<Id>(end)";
+    body.open("for (Id first = " + begin + ", last; first < " + end + "; first = last)");
+    body.line("last = cuda::endOfTile<" + std::to_string(tileRows) + ">(first, " + limit + ");");
   } else {
     body.line("const int64_t first = " + begin + ", last = " + end + ";");
   }
+  if (isOfBlocks)
+    body.line("const int rows = static_cast<int>(last - first);");
   {
     NameScope inner(*this);
     writeTileBody(tile);
   }
-  if (height)
+  if (isCut)
     body.close();
   if (tile.getType()) {
     for (kern::TotalOp total : totals)
@@ -253,34 +332,51 @@ void CudaWriter::writeTileBody(kern::TileOp tile) {
   if (!isOfBlocks)
     return writeBlock(block);
   // A matrix may be that of the single row.
-  if (tile.getHeight() == 1 && tile.getDomain() != Domain::One &&
+  if (tileRows == 1 && tile.getDomain() != Domain::One &&
       llvm::any_of(block.getOps<kern::ProductOp>(),
                    [&](kern::ProductOp product) { return product.getLevel() == tile.getDomain(); }))
     body.line("const int64_t " + cpp::levelName(tile.getDomain()) + " = first;");
   bool isFirst = true, wasProduct = false, wasLoop = false;
   for (Operation &op : block) {
-    if (mlir::isa<kern::BufferOp>(op) || (mlir::isa<kern::LoadOp>(op) && *tile.getHeight() > 1))
+    if (mlir::isa<kern::BufferOp>(op) || (mlir::isa<kern::LoadOp>(op) && tileRows > 1))
       continue;  // written before the loop over tiles
     const bool isProduct = mlir::isa<kern::ProductOp, kern::OuterOp>(op), isLoop = mlir::isa<kern::ForOp>(op);
-    if (isLoop && isFirst && !ahead.empty()) {
-      body.line("cuda::waitCopies<0>();");
-      body.line("cuda::syncWarp();");
-    }
     if ((isProduct && wasLoop) || (isLoop && wasProduct))
       body.line("cuda::syncBlock();");
-    writeOp(op);
-    if (isLoop && isFirst && !ahead.empty()) {
-      const std::string step = std::to_string(*tile.getHeight());
-      body.line("cuda::syncWarp();");  // single numbers are copied by one lane, and read by others
-      body.line("fetch(first + " + step + ");");
-      if (looksAhead)
-        body.line("look(first + 2 * " + step + ");");
-    }
+    if (isLoop && isFirst && !ahead.empty())
+      writeFirstLoop(mlir::cast<kern::ForOp>(op));
+    else
+      writeOp(op);
     isFirst &= !isLoop;
     wasProduct = isProduct || (wasProduct && !isLoop);
     wasLoop = isLoop || (wasLoop && !isProduct);
   }
   body.line(wasProduct ? "cuda::syncBlock();" : "cuda::syncWarp();");
+}
+
+/// The loop whose rows were copied to shared memory. Then those of the next tile are.
+void CudaWriter::writeFirstLoop(kern::ForOp loop) {
+  body.line("cuda::waitCopies<0>();");
+  for (auto op : loop->getBlock()->getOps<kern::BufferOp>())
+    if (const Buffer &buffer = buffers.at(op.getResult()); !buffer.halves.empty())
+      body.line(numberName(buffer.element) + " *" + buffer.name + " = " + buffer.halves + " + " +
+                cpp::times("half", tileRows * buffer.stride) + ";");
+  // Rows that are copied into their buffers need no statements.
+  const bool isEmpty = llvm::all_of(loop.getBody().front().without_terminator(), [&](Operation &op) {
+    auto put = mlir::dyn_cast<kern::PutOp>(op);
+    auto load = put ? put.getRow().getDefiningOp<kern::LoadOp>() : mlir::dyn_cast<kern::LoadOp>(op);
+    return load && ahead.contains(load) && ahead.lookup(load).empty();
+  });
+  if (!isEmpty) {
+    body.line("cuda::syncWarp();");  // single numbers are copied by one lane, and read by others
+    writeFor(loop);
+    body.line("cuda::syncWarp();");
+  }
+  if (isStaged)
+    body.line("half ^= 1;");
+  body.line("fetch();");
+  if (looksAhead)
+    body.line("look();");
 }
 
 /// A warp or a block takes pieces of the rows.
@@ -410,15 +506,14 @@ void CudaWriter::write(Writer &out) {
     return isInMemory(total) && llvm::any_of(total.getResult().getUsers(), llvm::IsaPred<kern::StepOp>);
   });
   kernel.walk([&](Operation *op) { isOfBlocks |= mlir::isa<kern::ProductOp, kern::OuterOp>(op); });
-  for (auto tile : block.getOps<kern::TileOp>())
-    launch.tileRows = tile.getHeight().value_or(1);
   // Tiles without products are rows like any others.
   isTiled = isOfBlocks || !totals.empty() ||
             llvm::any_of(block.getOps<kern::TileOp>(), [](kern::TileOp tile) { return tile.getType().has_value(); });
   if (isOfBlocks)
     chooseLanes(8);
-  if (isOfBlocks && isSerial)
-    warps = 1;
+  for (auto tile : block.getOps<kern::TileOp>())
+    chooseTiles(tile);
+  launch.tileRows = tileRows;
   for (size_t i = 0; i < totals.size(); ++i)
     taken.insert("totals" + std::to_string(i));
   NameScope scope(*this);
@@ -438,11 +533,14 @@ void CudaWriter::write(Writer &out) {
   if (launch.sharedBytes > kMostSharedBytes)
     refusal = "kernel " + symbol + " needs " + std::to_string(launch.sharedBytes) +
               " bytes of shared memory for one block, more than any GPU has";
-  const bool isSmall =
-      isOfBlocks && launch.sharedBytes <= kMostSharedBytes / 2 && keptRegisters + sumRegisters <= kFewRegisters;
+  if (isOfBlocks) {
+    const int64_t fitting = launch.sharedBytes == 0 ? 16 : kMostSharedBytes / launch.sharedBytes;
+    const int64_t wanted = warps == 1 ? 16 : warps == 4 ? 3 : keptRegisters + sumRegisters <= kFewRegisters ? 2 : 1;
+    launch.blocks = static_cast<int>(std::clamp<int64_t>(fitting, 1, wanted));
+  }
 
   writeSummary(out);
-  writeHead(out, symbol, launch.threads, isSmall ? 2 : 1);
+  writeHead(out, symbol, launch.threads, warps == 1 ? 1 : launch.blocks);
   out.line("const cuda::Lanes<" + std::to_string(lanes) + "> lanes;");
   if (blockBytes > 0)
     out.line("unsigned char *blockMemory = cuda::sharedMemory<unsigned char>();");

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/Target/Cpp/KernelText.h"
+#include "kernels/cuda/division.hpp"
 
 #include <optional>
 
@@ -12,7 +13,7 @@ namespace hector {
 
 class CudaWriter : public KernelText {
 public:
-  CudaWriter(kern::KernelOp kernel, std::string symbol);
+  CudaWriter(kern::KernelOp kernel, std::string symbol, cuda::Precision precision);
 
   /// Writes the kernel, and a join for each of its totals: `SYMBOL_join0` and so on.
   void write(Writer &out);
@@ -37,7 +38,8 @@ private:
   struct Buffer {
     std::string base, name;  // of a row, and of all
     std::string tile;        // where the rows of the current tile start
-    std::string first;       // the row of the domain that comes first; empty if it is row 0
+    std::string halves;      // where two tiles have room; empty if only one has
+    bool isOfTile = false;   // rows are counted from the first one of the tile
     int64_t size = 1, stride = 1;
     mlir::Type element;
   };
@@ -78,9 +80,22 @@ private:
   void writeTile(kern::TileOp tile);
   /// Declares the matrices of a tile's products, which are the same for all tiles of a type.
   void declareMatrices(kern::TileOp tile);
+  /// Chooses how many warps a block has, and how many rows a tile.
+  void chooseTiles(kern::TileOp tile);
   /// Chooses what of a tile is copied to shared memory while the tile before it is computed, and writes how.
-  void writeAhead(kern::TileOp tile, const std::string &end);
+  void writeAhead(kern::TileOp tile);
   void writeTileBody(kern::TileOp tile);
+  void writeFirstLoop(kern::ForOp loop);
+  kern::ForOp firstLoop(kern::TileOp tile) const;
+  bool canCopyAhead(kern::LoadOp load, kern::TileOp tile);
+  /// The load whose rows a buffer of a tile is filled with, and with nothing else.
+  kern::LoadOp loadInto(kern::BufferOp buffer);
+  /// What the tiles of a block may take of shared memory, so that others fit as well.
+  int64_t mostTileBytes() const;
+  std::string typeOffsets(kern::TileOp tile);
+  int64_t matrixRegisters(kern::ProductOp product, int warps) const;
+  int64_t sumRegistersOf(kern::OuterOp outer, int warps) const;
+  bool isInRegisters(kern::OuterOp outer, int warps) const;
   void writeFor(kern::ForOp loop);
   void writeBlock(mlir::Block &block);
   void writeOp(mlir::Operation &op);
@@ -106,6 +121,8 @@ private:
   void writeFoldFinish(kern::FinishOp finish, kern::FoldOp fold);
   void writeProduct(kern::ProductOp product);
   std::string weightsClass(kern::ProductOp product, bool isKept);
+  /// The precision as a template argument, unless it is the usual one and nothing follows.
+  std::string precisionArgument(mlir::Type element, bool isLast = true) const;
   std::string matrixOf(kern::ProductOp product);
   void writeOuter(kern::OuterOp outer);
 
@@ -149,6 +166,7 @@ private:
   std::string isTraining() const override { return "sizes.isTraining"; }
 
   Writer body;
+  cuda::Precision precision;
   int lanes = 1;
   bool isTiled = false;     // a warp or a block takes pieces of rows; else a group takes units
   bool isOfBlocks = false;  // a block does
@@ -156,6 +174,8 @@ private:
   bool isChunked = false;   // a group takes neighbouring rows, of whatever units
   bool isTaking = false;    // the statements of a row are written, which may be behind the last one
   int warps = 8;            // of a block that takes pieces
+  int64_t tileRows = 1;     // of a tile
+  std::string tileRow;      // of a loop over a tile: the row, counted from the first one of the tile
   int64_t groupBytes = 0, blockBytes = 0, joinBytes = 0;
   int64_t keptRegisters = 0, sumRegisters = 0;  // of a lane, for matrices and for sums of products
   llvm::DenseMap<mlir::Value, Row> rows;
@@ -163,9 +183,12 @@ private:
   llvm::DenseMap<mlir::Value, unsigned> depths;  // of statements that are computed where they are read
   llvm::DenseMap<mlir::Value, Acc> accs;
   llvm::DenseMap<mlir::Value, Buffer> buffers;
-  llvm::DenseMap<mlir::Operation *, std::string> matrices;            // of products, for all tiles of a type
-  llvm::DenseMap<mlir::Operation *, std::string> ahead;               // loads whose rows were copied to shared memory
-  bool looksAhead = false;                                            // and whose places were read before that
+  llvm::DenseMap<mlir::Operation *, std::string> matrices;  // of products, for all tiles of a type
+  /// Loads whose rows were copied to shared memory: their name there. Without one, they are in the buffer that they
+  /// were put into.
+  llvm::DenseMap<mlir::Operation *, std::string> ahead;
+  bool looksAhead = false;                                            // the places of these rows were read before that
+  bool isStaged = false;                                              // there are buffers with room for two tiles
   llvm::DenseMap<mlir::Value, std::string> masks;                     // of dropout
   std::vector<std::string> prologue;                                  // declarations before the loops
   std::vector<std::pair<std::string, std::string>> bufferParameters;  // types and names

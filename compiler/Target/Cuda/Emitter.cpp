@@ -17,7 +17,7 @@ Result<exec::Plan> emitCuda(mlir::ModuleOp module, const CudaOptions &options) {
   llvm::StringMap<KernelFacts> facts;
   for (auto kernel : module.getOps<kern::KernelOp>()) {
     source.line("");
-    CudaWriter writer(kernel, options.prefix + kernel.getSymName().str());
+    CudaWriter writer(kernel, options.prefix + kernel.getSymName().str(), options.precision);
     writer.write(source);
     if (!writer.refusal.empty())
       return Status::invalid(writer.refusal);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/Dialect/Kern/IR/Kern.h"
+#include "kernels/cuda/division.hpp"
 #include "runtime/base/Status.h"
 #include "runtime/exec/Plan.h"
 
@@ -10,8 +11,9 @@
 namespace hector {
 
 struct CudaOptions {
-  bool wideIds = false;            // index arrays have 64 bits an entry
-  std::string prefix = "hector_";  // of all symbols: code of several plans may share a program
+  cuda::Precision precision = cuda::Precision::Highest;  // of products of floats
+  bool wideIds = false;                                  // index arrays have 64 bits an entry
+  std::string prefix = "hector_";                        // of all symbols: code of several plans may share a program
 };
 
 /// The plan of a module in kern, with the CUDA text of its kernels. Fails where a kernel needs more shared memory than
