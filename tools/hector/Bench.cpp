@@ -97,8 +97,8 @@ Result<int64_t> memoryOf(const BenchFile &file, const BenchCell &cell, const std
   request.program = fs::read_symlink("/proc/self/exe", ignored).string();
   request.arguments = {"bench",        fs::absolute(file.path).string(), "--memory-of", cellName(file, cell),
                        "--graph-file", fs::absolute(graphPath).string()};
-  if (cell.way.threads > 0)
-    request.arguments.insert(request.arguments.end(), {"--threads", std::to_string(cell.way.threads)});
+  if (options.threads > 0)
+    request.arguments.insert(request.arguments.end(), {"--threads", std::to_string(options.threads)});
   if (!options.machine.empty())
     request.arguments.insert(request.arguments.end(), {"--machine", options.machine});
   request.folder = fs::current_path(ignored).string();
