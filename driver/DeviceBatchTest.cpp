@@ -1,24 +1,17 @@
 #include "driver/DeviceBatch.h"
 
 #include "driver/TestLayer.h"
+#include "driver/TestPlan.h"
 #include "runtime/device/EmulatedDevice.h"
 #include "runtime/machine/Machine.h"
 
 #include <gtest/gtest.h>
 
 #include <optional>
-#include <string>
 #include <vector>
 
 namespace hector {
 namespace {
-
-exec::Plan planOf(const std::string &source) {
-  exec::Plan plan;
-  plan.name = "made";
-  plan.source = source;
-  return plan;
-}
 
 TEST(DeviceBatch, NamesTheProgramsThatCannotBeCompiled) {
   auto device = createEmulatedDevice();

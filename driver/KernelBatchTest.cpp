@@ -1,5 +1,7 @@
 #include "driver/KernelBatch.h"
 
+#include "driver/TestPlan.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -7,14 +9,6 @@
 
 namespace hector {
 namespace {
-
-/// A plan of no steps whose source is any text.
-exec::Plan planOf(const std::string &source) {
-  exec::Plan plan;
-  plan.name = "made";
-  plan.source = source;
-  return plan;
-}
 
 exec::Plan good(int number) {
   return planOf("extern \"C\" int good" + std::to_string(number) + "() { return 1; }\n");

@@ -4,11 +4,14 @@
 #include "runtime/base/Hash.h"
 #include "runtime/base/Processor.h"
 #include "runtime/base/Text.h"
+#include "runtime/device/Nvrtc.h"
 #include "runtime/jit/Compiler.h"
 
 #include <algorithm>
 #include <cctype>
 #include <optional>
+#include <set>
+#include <utility>
 
 namespace hector {
 
@@ -46,6 +49,17 @@ Result<exec::KernelLookup> loadKernels(const exec::Plan &plan, const JitEvents &
   return lookIn(std::move(library).take());
 }
 
+static DeviceSource deviceSource(const exec::Plan &plan) {
+  return {{plan.name + ".cu", plan.source}, cudaHeaders(), plan.name};
+}
+
+Result<std::shared_ptr<DeviceProgram>> loadKernels(const exec::Plan &plan, Device &device, const JitEvents &events) {
+  auto program = device.load(deviceSource(plan), events);
+  if (!program)
+    return std::move(program).status();
+  return std::shared_ptr<DeviceProgram>(std::move(*program));
+}
+
 // --- saving ---------------------------------------------------------------------------------------------------------
 
 exec::PlanOrigin originOf(const Model &model, const language::Binding &binding) {
@@ -62,9 +76,9 @@ exec::PlanOrigin originOf(const Model &model, const language::Binding &binding) 
   return origin;
 }
 
-static std::string headersHash() {
+static std::string hashOf(std::span<const EmbeddedFile> headers) {
   TextHash hash;
-  for (const EmbeddedFile &header : cpuHeaders()) {
+  for (const EmbeddedFile &header : headers) {
     hash.add(header.name);
     hash.add(header.text);
   }
@@ -82,22 +96,95 @@ Result<exec::SavedPlan> compilePlan(std::shared_ptr<const exec::Plan> plan, exec
   exec::SavedPlan saved;
   saved.plan = std::move(plan);
   saved.origin = std::move(origin);
-  saved.made = {HECTOR_VERSION, headersHash(), compiler->title(), kernelFlags(), thisProcessor()};
+  saved.made = {HECTOR_VERSION, hashOf(cpuHeaders()), compiler->title(), kernelFlags(), thisProcessor()};
   saved.code = code->bytes;
   saved.owner = code->owner;
   return saved;
 }
 
+/// "sm_80, sm_90".
+static std::string listOf(std::span<const int> architectures) {
+  std::string list;
+  for (int architecture : architectures)
+    list += (list.empty() ? "sm_" : ", sm_") + std::to_string(architecture);
+  return list;
+}
+
+Result<exec::SavedPlan> compileCudaPlan(std::shared_ptr<const exec::Plan> plan, exec::PlanOrigin origin,
+                                        std::span<const int> architectures, const JitEvents &events,
+                                        const NoteReason &onNoCode) {
+  exec::SavedPlan saved;
+  saved.plan = std::move(plan);
+  saved.origin = std::move(origin);
+  saved.made = {HECTOR_VERSION, hashOf(cudaHeaders()), "", commonCudaFlags()};
+  auto nvrtc = Nvrtc::find();
+  if (!nvrtc) {
+    if (onNoCode)
+      onNoCode(nvrtc.status().message());
+    return saved;
+  }
+  saved.made.compiler = nvrtc->title();
+  auto possible = nvrtc->architectures();
+  if (!possible)
+    return possible.status();
+  for (int architecture : architectures)
+    if (!std::binary_search(possible->begin(), possible->end(), architecture))
+      return Status::invalid(nvrtc->title() + " does not compile for sm_" + std::to_string(architecture) +
+                             ", only for " + listOf(*possible));
+  auto owners = std::make_shared<std::vector<CompiledCode>>();
+  const std::set<int> each(architectures.begin(), architectures.end());
+  for (int architecture : each) {
+    auto code = compileCuda(deviceSource(*saved.plan).request(cudaFlags(architecture)), *nvrtc, events);
+    if (!code)
+      return code.status();
+    saved.cubins.push_back({architecture, code->bytes});
+    owners->push_back(std::move(*code));
+  }
+  saved.owner = std::move(owners);
+  return saved;
+}
+
 // --- loading --------------------------------------------------------------------------------------------------------
 
-std::string whyStale(const exec::CodeOrigin &made) {
+/// Why code was not made as this build would make it. Empty if it was.
+static std::string whyOther(const exec::CodeOrigin &made, std::span<const EmbeddedFile> headers,
+                            const std::vector<std::string> &flags) {
   if (made.version != HECTOR_VERSION)
     return "it was made by Hector " + made.version + ", and this is " + HECTOR_VERSION;
-  if (made.headers != headersHash())
+  if (made.headers != hashOf(headers))
     return "it was made by another build of Hector " + made.version + ", with other headers";
-  if (made.flags != kernelFlags())
+  if (made.flags != flags)
     return "it was made by another build of Hector " + made.version + ", which has other flags for the compiler";
-  return whyUnfit(made.processor, thisProcessor());
+  return "";
+}
+
+std::string whyStale(const exec::CodeOrigin &made) {
+  const std::string why = whyOther(made, cpuHeaders(), kernelFlags());
+  return why.empty() ? whyUnfit(made.processor, thisProcessor()) : why;
+}
+
+/// The code that a GPU runs, the closest to it: of its major version, and of no later minor version. Null if there is
+/// none.
+static const exec::Cubin *findCubin(const exec::SavedPlan &saved, int architecture) {
+  const exec::Cubin *found = nullptr;
+  for (const exec::Cubin &cubin : saved.cubins)
+    if (cubin.architecture / 10 == architecture / 10 && cubin.architecture <= architecture)
+      found = &cubin;
+  return found;
+}
+
+std::string whyStale(const exec::SavedPlan &saved, const DeviceInfo &device) {
+  if (saved.cubins.empty())
+    return "there was no NVRTC when the plan was made";
+  const std::string why = whyOther(saved.made, cudaHeaders(), commonCudaFlags());
+  if (!why.empty() || findCubin(saved, device.architecture))
+    return why;
+  std::vector<int> architectures;
+  for (const exec::Cubin &cubin : saved.cubins)
+    architectures.push_back(cubin.architecture);
+  const bool isEmulated = device.architecture == 0;
+  return "it is for " + listOf(architectures) + ", and the GPU is " +
+         (isEmulated ? device.name : device.name + " (sm_" + std::to_string(device.architecture) + ")");
 }
 
 /// The plan for ids of another width, which one line of its source decides. Nothing if it has no such line.
@@ -113,8 +200,9 @@ static std::optional<exec::Plan> withIds(const exec::Plan &plan, bool wideIds) {
   return other;
 }
 
-/// The command that makes a plan again: "hector compile rgat.hec --size d_in=64 --grad -o FILE".
-static std::string commandFor(const exec::PlanOrigin &origin) {
+/// The command that makes a plan again: "hector compile rgat.hec --size d_in=64 --grad -o FILE"; `architecture` is that
+/// of a GPU, or 0.
+static std::string commandFor(const exec::PlanOrigin &origin, int architecture = 0) {
   // In quotes for a shell, where it needs them.
   auto word = [](const std::string &text) {
     const bool isPlain = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
@@ -144,43 +232,78 @@ static std::string commandFor(const exec::PlanOrigin &origin) {
       names += (names.empty() ? "=" : ",") + name;
     command += " --grad" + names;
   }
+  if (origin.backend != exec::kCpu)
+    command += " --backend " + word(origin.backend);
+  if (architecture > 0)
+    command += " --arch sm_" + std::to_string(architecture);
   return command + " -o FILE";
 }
 
+/// The plan for ids of this width: the saved one, or one with another source. Then `why` says why its code is not used.
+static Result<std::shared_ptr<const exec::Plan>> fitIds(const exec::SavedPlan &saved, bool wideIds, std::string &why) {
+  if (saved.plan->wideIds == wideIds)
+    return saved.plan;
+  why = std::string("it is for ids of ") + (wideIds ? "32" : "64") + " bits, and those of the graph have " +
+        (wideIds ? "64" : "32");
+  auto other = withIds(*saved.plan, wideIds);
+  if (!other)
+    return Status::invalid("the code of the plan cannot be used: " + why +
+                           ", and its source has no line that says so; compile the model for this graph");
+  return std::make_shared<const exec::Plan>(std::move(*other));
+}
+
+/// Says why code could neither be used nor made again; `where` and `command` say how to make the plan again.
+static Status neitherUsedNorMade(const std::string &why, const Status &status, const std::string &where,
+                                 const std::string &command) {
+  return Status::failed("the code of the plan cannot be used: " + why +
+                        "; and it cannot be made again: " + status.message() +
+                        "\n   help: make the plan again, where " + where + ", with\n         " + command);
+}
+
 Result<LoadedPlan> loadSavedPlan(const exec::SavedPlan &saved, bool wideIds, const JitEvents &events,
-                                 const std::function<void(const std::string &why)> &onRebuild) {
-  LoadedPlan loaded = {saved.plan, nullptr};
+                                 const NoteReason &onRebuild) {
   std::string why;
-  if (saved.plan->wideIds != wideIds) {
-    why = std::string("it is for ids of ") + (wideIds ? "32" : "64") + " bits, and those of the graph have " +
-          (wideIds ? "64" : "32");
-    auto other = withIds(*saved.plan, wideIds);
-    if (!other)
-      return Status::invalid("the code of the plan cannot be used: " + why +
-                             ", and its source has no line that says so; compile the model for this graph");
-    loaded.plan = std::make_shared<const exec::Plan>(std::move(*other));
-  } else {
+  auto plan = fitIds(saved, wideIds, why);
+  if (!plan)
+    return plan.status();
+  if (why.empty())
     why = whyStale(saved.made);
-  }
   if (why.empty()) {
     auto library = loadCode(saved.code);
-    if (library) {
-      loaded.kernels = lookIn(std::move(library).take());
-      return loaded;
-    }
+    if (library)
+      return LoadedPlan{*plan, lookIn(std::move(library).take())};
     why = library.status().message();
   }
   if (onRebuild)
     onRebuild(why);
-  auto kernels = loadKernels(*loaded.plan, events);
+  auto kernels = loadKernels(**plan, events);
   if (!kernels)
-    return Status::failed(
-        "the code of the plan cannot be used: " + why + "; and it cannot be made again: " + kernels.status().message() +
-        "\n   help: make the plan again, where there is a compiler and for a machine like this, with\n"
-        "         " +
-        commandFor(saved.origin));
-  loaded.kernels = std::move(kernels).take();
-  return loaded;
+    return neitherUsedNorMade(why, kernels.status(), "there is a compiler and for a machine like this",
+                              commandFor(saved.origin));
+  return LoadedPlan{*plan, std::move(kernels).take()};
+}
+
+Result<LoadedDevicePlan> loadSavedPlan(const exec::SavedPlan &saved, bool wideIds, Device &device,
+                                       const JitEvents &events, const NoteReason &onRebuild) {
+  const int architecture = device.info().architecture;
+  std::string why;
+  auto plan = fitIds(saved, wideIds, why);
+  if (!plan)
+    return plan.status();
+  if (why.empty())
+    why = whyStale(saved, device.info());
+  if (why.empty()) {
+    auto program = device.loadCode(findCubin(saved, architecture)->code, saved.plan->name);
+    if (program)
+      return LoadedDevicePlan{*plan, std::shared_ptr<DeviceProgram>(std::move(*program))};
+    why = program.status().message();
+  }
+  if (onRebuild)
+    onRebuild(why);
+  auto program = loadKernels(**plan, device, events);
+  if (!program)
+    return neitherUsedNorMade(why, program.status(), "there is NVRTC", commandFor(saved.origin, architecture));
+  return LoadedDevicePlan{*plan, std::move(program).take()};
 }
 
 }  // namespace hector

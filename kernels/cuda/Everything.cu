@@ -3,6 +3,7 @@
 #include "kernels/cuda/choose.cuh"
 #include "kernels/cuda/device.cuh"
 #include "kernels/cuda/dropout.cuh"
+#include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/math.cuh"
 #include "kernels/cuda/products.cuh"
 #include "kernels/cuda/rows.cuh"
@@ -42,9 +43,7 @@ HECTOR_CUDA_KERNEL(useThreads)
 
 extern "C" __global__ void useMatrices(float *floats, double *doubles, uint32_t *pairs) {
   float sums[4] = {};
-  const float a[4] = {floats[0], floats[1], floats[2], floats[3]}, b[2] = {floats[4], floats[5]};
   const uint32_t pairsOfA[4] = {pairs[0], pairs[1], pairs[2], pairs[3]}, pairsOfB[2] = {pairs[4], pairs[5]};
-  cuda::multiplyTf32(sums, a, b);
   cuda::multiplyBf16(sums, pairsOfA, pairsOfB);
   double sumsOfDoubles[2] = {};
   cuda::multiplyF64(sumsOfDoubles, doubles[0], doubles[1]);
@@ -94,29 +93,38 @@ extern "C" __global__ void useNumbers(float *floats, double *doubles, cuda::bf16
 }
 HECTOR_CUDA_KERNEL(useNumbers)
 
-template <class T, int kInner, int kOuter> __device__ void useProducts(const T *w, T *sums, int rows) {
-  constexpr int kStride = cuda::paddedColumns(kInner, sizeof(T)), kResultStride = cuda::paddedColumns(kOuter, sizeof(T)), kWarps = 8;
+template <class T, int kInner, int kOuter, int kPlanes> __device__ void useProducts(const T *w, T *sums, int rows) {
+  constexpr int kStride = cuda::paddedColumns(kOuter, sizeof(T)), kWarps = 8;
   constexpr bool canKeep = cuda::divideProduct(kInner, kOuter, kWarps, true).numbers <= 32;
-  T *tile = cuda::sharedMemory<T>(), *result = tile + 64 * kStride;
-  cuda::Weights<T, kInner, kOuter, kWarps>(w).multiply(tile, kStride, result, kResultStride, rows);
-  cuda::Weights<T, kInner, kOuter, kWarps, cuda::Layout::Transposed, kInner % 4 == 0, true, canKeep>(w).multiply(
-      tile, kStride, result, kResultStride, rows);
-  cuda::multiplyRow<T, kInner, kOuter, kWarps>(tile, w, result);
-  cuda::multiplyRow<T, kInner, kOuter, kWarps, cuda::Layout::Transposed, kInner % 4 == 0, true>(tile, w, result);
-  cuda::addOuterProducts<T, kInner, kOuter, kWarps, true>(tile, kStride, result, kResultStride, sums, kOuter, rows);
+  unsigned char *memory = cuda::sharedMemory<unsigned char>();
+  const cuda::Tile<T, kInner, 32, kPlanes> tile(memory);
+  const cuda::Tile<T, kOuter, 32, kPlanes> other(memory + (1 << 17));
+  tile.clear();
+  other.clearRows(rows);
+  const cuda::Lanes<8> lanes;
+  lanes.put(tile, rows, lanes.load<kInner>(w));
+  T *result = reinterpret_cast<T *>(memory);
+  cuda::Weights<T, kInner, kOuter, kWarps, kPlanes>(w).multiply(tile, result, kStride, rows);
+  cuda::Weights<T, kInner, kOuter, kWarps, kPlanes, cuda::Layout::Transposed, kInner % 4 == 0, true, canKeep>(w)
+      .multiply(tile, result, kStride, rows);
+  cuda::multiplyPlain<T, kInner, kOuter>(tile, 0, w, result, kStride, rows);
+  cuda::multiplyRow<T, kInner, kOuter, kWarps>(result, w, result);
+  cuda::multiplyRow<T, kInner, kOuter, kWarps, cuda::Layout::Transposed, kInner % 4 == 0, true>(result, w, result);
+  cuda::addOuterProducts<T, kInner, kOuter, kWarps, kPlanes, true>(tile, other, sums, kOuter, rows);
+  cuda::addOuterProductsPlain<T, kInner, kOuter>(tile, 0, other, 0, sums, kOuter, 0, rows);
   if constexpr (kInner <= 64 && kOuter <= 64) {
-    cuda::OuterProducts<T, kInner, kOuter, kWarps> products;
+    cuda::OuterProducts<T, kInner, kOuter, kWarps, kPlanes> products;
     for (int i = 0; i < rows; ++i)
-      products.add(tile, kStride, result, kResultStride, i);
+      products.add(tile, other, i);
     products.forEach([&](int i, int j, T sum) { sums[i * kOuter + j] = sum; });
   }
 }
 extern "C" __global__ void useAllProducts(const float *w, float *sums, const double *wOfDoubles, double *sumsOfDoubles,
                                           int rows) {
-  useProducts<float, 64, 64>(w, sums, rows);
-  useProducts<float, 1024, 3>(w, sums, rows);
-  useProducts<float, 7, 129>(w, sums, rows);
-  useProducts<double, 64, 32>(wOfDoubles, sumsOfDoubles, rows);
-  useProducts<double, 5, 9>(wOfDoubles, sumsOfDoubles, rows);
+  useProducts<float, 64, 64, 3>(w, sums, rows);
+  useProducts<float, 1024, 3, 2>(w, sums, rows);
+  useProducts<float, 7, 129, 1>(w, sums, rows);
+  useProducts<double, 64, 32, 1>(wOfDoubles, sumsOfDoubles, rows);
+  useProducts<double, 5, 9, 1>(wOfDoubles, sumsOfDoubles, rows);
 }
 HECTOR_CUDA_KERNEL(useAllProducts)

@@ -13,7 +13,6 @@ namespace hector {
 namespace {
 
 using cuda::Layout;
-using cuda::Precision;
 
 template <class T> class CudaProducts : public testing::Test {};
 using Types = testing::Types<float, double>;
@@ -73,19 +72,41 @@ template <class T> Matrix<T> expected(const Matrix<T> &a, const Matrix<T> &w, in
   return Matrix<T>(a.rows, w.columns, stride).fill([&](int r, int j) { return static_cast<T>(sums.at(r, j)); });
 }
 
-/// Copies a tile to shared memory. The rows that it does not have are left as they are.
-template <class T> T *toShared(T *at, const Matrix<T> &tile) {
-  for (size_t i = static_cast<size_t>(cuda::threadInBlock()); i < tile.numbers.size(); i += cuda::numThreads())
-    at[i] = tile.numbers[i];
-  return at;
+/// Planes of a tile: as exact as T.
+template <class T> constexpr int kExact = sizeof(T) == sizeof(float) ? 3 : 1;
+
+template <class T, int kSize, int kRows, int kPlanes> constexpr int64_t bytesOf() {
+  if constexpr (sizeof(T) == sizeof(double))
+    return int64_t{kRows} * cuda::paddedColumns(kSize, sizeof(T)) * sizeof(T);
+  return cuda::shapeOfTile(kSize, kRows, kPlanes).bytes;
 }
 
-/// What `compute(a, c)` makes of a tile in shared memory, with a block of kWarps warps.
-template <int kWarps, class T, class F> Matrix<T> computeTile(const Matrix<T> &a, int columns, F compute) {
+/// Puts rows into a tile in shared memory, whose other rows are 0.
+template <class Rows, class T> void fill(const Rows &tile, const Matrix<T> &from) {
+  tile.clear();
+  cuda::syncBlock();
+  for (int i = cuda::threadInBlock(); i < from.rows * from.columns; i += cuda::numThreads()) {
+    const T number[1] = {from.at(i / from.columns, i % from.columns)};
+    tile.put(i / from.columns, i % from.columns, number);
+  }
+  tile.clearRows(from.rows);
+}
+
+/// Rows of the tiles that tests have; fewer of long rows, so that they fit in shared memory.
+constexpr int tileRows(int size) {
+  return size > 256 ? 16 : 64;
+}
+
+/// What `compute(tile, c)` makes of a tile, with a block of kWarps warps.
+template <int kWarps, int kInner, int kPlanes, class T, class F>
+Matrix<T> computeTile(const Matrix<T> &a, int columns, F compute) {
   Matrix<T> c(a.rows, columns, cuda::paddedColumns(columns, sizeof(T)));
-  emulate(1, 32 * kWarps, static_cast<int64_t>((a.numbers.size() + c.numbers.size()) * sizeof(T)), [&] {
-    const T *left = toShared(cuda::sharedMemory<T>(), a);
-    T *result = cuda::sharedMemory<T>() + a.numbers.size();
+  constexpr int64_t kBytes = bytesOf<T, kInner, tileRows(kInner), kPlanes>();
+  emulate(1, 32 * kWarps, kBytes + static_cast<int64_t>(c.numbers.size() * sizeof(T)), [&] {
+    unsigned char *memory = cuda::sharedMemory<unsigned char>();
+    const cuda::Tile<T, kInner, tileRows(kInner), kPlanes> left(memory);
+    fill(left, a);
+    T *result = reinterpret_cast<T *>(memory + kBytes);
     cuda::syncBlock();
     compute(left, result, c.stride);
     cuda::syncBlock();
@@ -101,51 +122,87 @@ template <int kWarps, class T, class F> Matrix<T> computeTile(const Matrix<T> &a
 
 /// The product as a block computes it, with the matrix in registers or in memory.
 template <class T, int kInner, int kOuter, Layout layout = Layout::Plain, bool isAligned = false,
-          bool isGuarded = false, bool isKept = false, int kWarps = 8, Precision precision = Precision::Highest>
+          bool isGuarded = false, bool isKept = false, int kWarps = 8, int kPlanes = kExact<T>>
 Matrix<T> product(const Matrix<T> &a, const Matrix<T> &w) {
-  return computeTile<kWarps>(a, kOuter, [&](const T *left, T *result, int stride) {
-    const cuda::Weights<T, kInner, kOuter, kWarps, layout, isAligned, isGuarded, isKept, precision> weights(w.data());
-    weights.multiply(left, a.stride, result, stride, a.rows);
+  return computeTile<kWarps, kInner, kPlanes>(a, kOuter, [&](const auto &left, T *result, int stride) {
+    const cuda::Weights<T, kInner, kOuter, kWarps, kPlanes, layout, isAligned, isGuarded, isKept> weights(w.data());
+    weights.multiply(left, result, stride, a.rows);
   });
 }
 /// The product of a single row.
 template <class T, int kInner, int kOuter, Layout layout = Layout::Plain, bool isAligned = false,
           bool isGuarded = false>
 Matrix<T> rowProduct(const Matrix<T> &a, const Matrix<T> &w) {
-  return computeTile<8>(a, kOuter, [&](const T *left, T *result, int) {
-    cuda::multiplyRow<T, kInner, kOuter, 8, layout, isAligned, isGuarded>(left, w.data(), result);
+  return computeTile<8, kInner, kExact<T>>(a, kOuter, [&](const auto &, T *result, int) {
+    cuda::multiplyRow<T, kInner, kOuter, 8, layout, isAligned, isGuarded>(a.data(), w.data(), result);
   });
 }
 template <class T> Matrix<T> rowOf(const Matrix<T> &a, int row) {
   return Matrix<T>(1, a.columns, a.stride).fill([&](int, int k) { return a.at(row, k); });
 }
 
+/// Calls compute(left, right, rows) with the tiles of a and g, one after the other.
+template <int kWarps, int kPlanes, int kInner, int kOuter, class T, class F>
+void forTiles(const Matrix<T> &a, const Matrix<T> &g, F compute) {
+  constexpr int kRows = tileRows(kInner > kOuter ? kInner : kOuter);
+  constexpr int64_t kLeft = bytesOf<T, kInner, kRows, kPlanes>(), kRight = bytesOf<T, kOuter, kRows, kPlanes>();
+  emulate(1, 32 * kWarps, kLeft + kRight, [&] {
+    unsigned char *memory = cuda::sharedMemory<unsigned char>();
+    const cuda::Tile<T, kInner, kRows, kPlanes> left(memory);
+    const cuda::Tile<T, kOuter, kRows, kPlanes> right(memory + kLeft);
+    compute([&](auto &&add) {
+      for (int first = 0; first < a.rows; first += kRows) {
+        const int rows = std::min(kRows, a.rows - first);
+        auto part = [&](const Matrix<T> &matrix) {
+          return Matrix<T>(rows, matrix.columns, matrix.stride).fill([&](int r, int c) {
+            return matrix.at(first + r, c);
+          });
+        };
+        cuda::syncBlock();
+        fill(left, part(a));
+        fill(right, part(g));
+        cuda::syncBlock();
+        add(left, right, rows);
+      }
+    });
+  });
+}
+
 /// `before` + Σ a[r]·g[r], by the two ways there are.
 template <class T, int kInner, int kOuter, bool isGuarded = false, int kWarps = 8>
 Matrix<T> outerProductsInMemory(const Matrix<T> &a, const Matrix<T> &g, const Matrix<T> &before) {
   Matrix<T> w = before;
-  emulate(1, 32 * kWarps, static_cast<int64_t>((a.numbers.size() + g.numbers.size()) * sizeof(T)), [&] {
-    const T *left = toShared(cuda::sharedMemory<T>(), a);
-    const T *right = toShared(cuda::sharedMemory<T>() + a.numbers.size(), g);
-    cuda::syncBlock();
-    cuda::addOuterProducts<T, kInner, kOuter, kWarps, isGuarded>(left, a.stride, right, g.stride, w.data(), w.stride,
-                                                                 a.rows);
+  forTiles<kWarps, kExact<T>, kInner, kOuter>(a, g, [&](auto &&forEachTile) {
+    forEachTile([&](const auto &left, const auto &right, int rows) {
+      cuda::addOuterProducts<T, kInner, kOuter, kWarps, kExact<T>, isGuarded>(left, right, w.data(), w.stride, rows);
+    });
   });
   return w;
 }
-template <class T, int kInner, int kOuter, bool isGuarded = false, int kWarps = 8,
-          Precision precision = Precision::Highest>
-Matrix<T> outerProductsInRegisters(const Matrix<T> &a, const Matrix<T> &g, const Matrix<T> &before, int rows) {
+template <class T, int kInner, int kOuter, bool isGuarded = false, int kWarps = 8, int kPlanes = kExact<T>>
+Matrix<T> outerProductsInRegisters(const Matrix<T> &a, const Matrix<T> &g, const Matrix<T> &before) {
   Matrix<T> w = before;
-  emulate(1, 32 * kWarps, static_cast<int64_t>((a.numbers.size() + g.numbers.size()) * sizeof(T)), [&] {
-    const T *left = toShared(cuda::sharedMemory<T>(), a);
-    const T *right = toShared(cuda::sharedMemory<T>() + a.numbers.size(), g);
-    cuda::syncBlock();
-    cuda::OuterProducts<T, kInner, kOuter, kWarps, isGuarded, precision> sums;
-    for (int first = 0; first < a.rows; first += rows)
-      sums.add(left + first * a.stride, a.stride, right + first * g.stride, g.stride,
-               a.rows - first < rows ? a.rows - first : rows);
+  forTiles<kWarps, kPlanes, kInner, kOuter>(a, g, [&](auto &&forEachTile) {
+    cuda::OuterProducts<T, kInner, kOuter, kWarps, kPlanes, isGuarded> sums;
+    forEachTile([&](const auto &left, const auto &right, int rows) { sums.add(left, right, rows); });
     sums.forEach([&](int i, int j, T sum) { w.at(i, j) += sum; });
+  });
+  return w;
+}
+/// The product and the sum without matrix instructions.
+template <class T, int kInner, int kOuter, Layout layout = Layout::Plain>
+Matrix<T> plainProduct(const Matrix<T> &a, const Matrix<T> &w) {
+  return computeTile<8, kInner, kExact<T>>(a, kOuter, [&](const auto &left, T *result, int stride) {
+    cuda::multiplyPlain<T, kInner, kOuter, layout>(left, 0, w.data(), result, stride, a.rows);
+  });
+}
+template <class T, int kInner, int kOuter>
+Matrix<T> plainOuterProducts(const Matrix<T> &a, const Matrix<T> &g, const Matrix<T> &before) {
+  Matrix<T> w = before;
+  forTiles<8, kExact<T>, kInner, kOuter>(a, g, [&](auto &&forEachTile) {
+    forEachTile([&](const auto &left, const auto &right, int rows) {
+      cuda::addOuterProductsPlain<T, kInner, kOuter>(left, 0, right, 0, w.data(), w.stride, 0, rows);
+    });
   });
   return w;
 }
@@ -155,7 +212,7 @@ Matrix<T> outerProductsInRegisters(const Matrix<T> &a, const Matrix<T> &g, const
 template <class T, int kInner, int kOuter> void checkSizes() {
   SCOPED_TRACE(testing::Message() << kInner << " x " << kOuter);
   constexpr bool canKeep = cuda::divideProduct(kInner, kOuter, 8, true).numbers <= 32;
-  const int rows = 1 + (kInner * 7 + kOuter * 13) % (kInner + kOuter > 500 ? 16 : 64);  // that fit in shared memory
+  const int rows = 1 + (kInner * 7 + kOuter * 13) % (kInner + kOuter > 256 ? 16 : 64);  // that fit in shared memory
   const Matrix<T> a = tile<T>(rows, kInner, 1), w = integers<T>(kInner, kOuter, kOuter, 2), t = w.transposed();
   const Matrix<T> sums = expected(a, w, cuda::paddedColumns(kOuter, sizeof(T)));
   EXPECT_EQ((product<T, kInner, kOuter>(a, w)), sums);
@@ -164,13 +221,16 @@ template <class T, int kInner, int kOuter> void checkSizes() {
   EXPECT_EQ((product<T, kInner, kOuter, Layout::Transposed, false, false, canKeep>(a, t)), sums);
   EXPECT_EQ((rowProduct<T, kInner, kOuter>(rowOf(a, 0), w)), rowOf(sums, 0));
   EXPECT_EQ((rowProduct<T, kInner, kOuter, Layout::Transposed>(rowOf(a, 0), t)), rowOf(sums, 0));
+  EXPECT_EQ((plainProduct<T, kInner, kOuter>(a, w)), sums);
+  EXPECT_EQ((plainProduct<T, kInner, kOuter, Layout::Transposed>(a, t)), sums);
 
   const Matrix<T> g = tile<T>(rows, kOuter, 3), before = integers<T>(kInner, kOuter, kOuter + 3, 4);
   Matrix<T> added = expected(a.transposed(), g, kOuter + 3);
   added.fill([&](int i, int j) { return before.at(i, j) + added.at(i, j); });
   EXPECT_EQ((outerProductsInMemory<T, kInner, kOuter>(a, g, before)), added);
+  EXPECT_EQ((plainOuterProducts<T, kInner, kOuter>(a, g, before)), added);
   if constexpr (kInner <= 64 && kOuter <= 64) {
-    EXPECT_EQ((outerProductsInRegisters<T, kInner, kOuter>(a, g, before, 64)), added);
+    EXPECT_EQ((outerProductsInRegisters<T, kInner, kOuter>(a, g, before)), added);
   }
 }
 
@@ -209,7 +269,7 @@ TYPED_TEST(CudaProducts, AreExactForEveryNumberOfRows) {
     EXPECT_EQ((product<T, 24, 20>(a, w)), expected(a, w, cuda::paddedColumns(20, sizeof(T)))) << rows;
     Matrix<T> zeros(24, 20, 20);
     zeros.fill([](int, int) { return T(0); });
-    EXPECT_EQ((outerProductsInRegisters<T, 24, 20>(a, g, zeros, 64)), expected(a.transposed(), g, 20)) << rows;
+    EXPECT_EQ((outerProductsInRegisters<T, 24, 20>(a, g, zeros)), expected(a.transposed(), g, 20)) << rows;
   }
 }
 
@@ -222,8 +282,8 @@ TYPED_TEST(CudaProducts, AreExactForEveryNumberOfWarps) {
   EXPECT_EQ((product<T, 24, 40, Layout::Plain, true, false, true, 1>(a, w)), sums);
   EXPECT_EQ((product<T, 24, 40, Layout::Plain, true, false, false, 1>(a, w)), sums);
   EXPECT_EQ((product<T, 24, 40, Layout::Plain, true, false, true, 4>(a, w)), sums);
-  EXPECT_EQ((outerProductsInRegisters<T, 24, 40, false, 1>(a, g, zeros, 64)), outer);
-  EXPECT_EQ((outerProductsInRegisters<T, 24, 40, false, 4>(a, g, zeros, 32)), outer);
+  EXPECT_EQ((outerProductsInRegisters<T, 24, 40, false, 1>(a, g, zeros)), outer);
+  EXPECT_EQ((outerProductsInRegisters<T, 24, 40, false, 4>(a, g, zeros)), outer);
   EXPECT_EQ((outerProductsInMemory<T, 24, 40, false, 1>(a, g, zeros)), outer);
 }
 
@@ -250,10 +310,9 @@ TEST(CudaProductsOfFloats, ReadMatricesAsTheyAreStored) {
   std::vector<cuda::bf16> stored(w.numbers.size());
   for (size_t i = 0; i < stored.size(); ++i)
     cuda::store(&stored[i], w.numbers[i]);
-  const Matrix<float> c = computeTile<8>(a, 12, [&](const float *left, float *result, int stride) {
-    const cuda::Weights<float, 24, 12, 8, Layout::Plain, false, false, true, Precision::Highest, cuda::bf16> weights(
-        stored.data());
-    weights.multiply(left, a.stride, result, stride, a.rows);
+  const Matrix<float> c = computeTile<8, 24, 3>(a, 12, [&](const auto &left, float *result, int stride) {
+    const cuda::Weights<float, 24, 12, 8, 3, Layout::Plain, false, false, true, cuda::bf16> weights(stored.data());
+    weights.multiply(left, result, stride, a.rows);
   });
   EXPECT_EQ(c, expected(a, w, cuda::paddedColumns(12, sizeof(float))));
 }
@@ -281,21 +340,21 @@ TEST(CudaProductsOfFloats, AreAsGoodAsFloats) {
 }
 
 /// The errors of a product and of a sum of outer products.
-template <Precision precision> std::pair<double, double> errorsOf() {
+template <int kPlanes> std::pair<double, double> errorsOf() {
   const Matrix<float> a = tile<float>(64, 128, 1, false), w = fractions<float>(128, 64, 64, 2),
                       g = tile<float>(64, 48, 3, false);
   Matrix<float> zeros(128, 48, 48);
   zeros.fill([](int, int) { return 0.0f; });
-  const auto kept = product<float, 128, 64, Layout::Plain, true, false, true, 8, precision>(a, w);
-  EXPECT_EQ((product<float, 128, 64, Layout::Plain, true, false, false, 8, precision>(a, w)), kept);
-  const auto sums = outerProductsInRegisters<float, 128, 48, false, 4, precision>(a, g, zeros, 32);
+  const auto kept = product<float, 128, 64, Layout::Plain, true, false, true, 8, kPlanes>(a, w);
+  EXPECT_EQ((product<float, 128, 64, Layout::Plain, true, false, false, 8, kPlanes>(a, w)), kept);
+  const auto sums = outerProductsInRegisters<float, 128, 48, false, 4, kPlanes>(a, g, zeros);
   return {relativeError(kept, expected(inDouble(a), inDouble(w), 64)),
           relativeError(sums, expected(inDouble(a.transposed()), inDouble(g), 48))};
 }
 TEST(CudaProductsOfFloats, AreAsPreciseAsAskedFor) {
-  const auto [highest, highestSums] = errorsOf<Precision::Highest>();
-  const auto [high, highSums] = errorsOf<Precision::High>();
-  const auto [medium, mediumSums] = errorsOf<Precision::Medium>();
+  const auto [highest, highestSums] = errorsOf<cuda::planesOf(cuda::Precision::Highest)>();
+  const auto [high, highSums] = errorsOf<cuda::planesOf(cuda::Precision::High)>();
+  const auto [medium, mediumSums] = errorsOf<cuda::planesOf(cuda::Precision::Medium)>();
   for (double error : {highest, highestSums})
     EXPECT_LT(error, 6e-7);
   for (double error : {high, highSums}) {
@@ -303,8 +362,8 @@ TEST(CudaProductsOfFloats, AreAsPreciseAsAskedFor) {
     EXPECT_LT(error, 8e-6);
   }
   for (double error : {medium, mediumSums}) {
-    EXPECT_GT(error, 1e-4);
-    EXPECT_LT(error, 6e-4);
+    EXPECT_GT(error, 1e-3);
+    EXPECT_LT(error, 4e-3);
   }
 }
 
@@ -312,7 +371,7 @@ TEST(CudaProductsOfFloats, SumsOverManyRowsAreAsGoodAsFloats) {
   const Matrix<float> a = tile<float>(512, 16, 1, false), g = tile<float>(512, 16, 2, false);
   Matrix<float> zeros(16, 16, 16);
   zeros.fill([](int, int) { return 0.0f; });
-  EXPECT_LT(relativeError(outerProductsInRegisters<float, 16, 16>(a, g, zeros, 64),
+  EXPECT_LT(relativeError(outerProductsInRegisters<float, 16, 16>(a, g, zeros),
                           expected(inDouble(a.transposed()), inDouble(g), 16)),
             6e-7);
 }
@@ -393,7 +452,7 @@ TYPED_TEST(CudaProducts, GuardedSumsLeaveOutRowsOfZeros) {
   Matrix<T> sums = expected(without.transposed(), g, 10);
   sums.fill([&](int i, int j) { return before.at(i, j) + sums.at(i, j); });
   EXPECT_EQ((outerProductsInMemory<T, 20, 10, true>(a, g, before)), sums);
-  EXPECT_EQ((outerProductsInRegisters<T, 20, 10, true>(a, g, before, 64)), sums);
+  EXPECT_EQ((outerProductsInRegisters<T, 20, 10, true>(a, g, before)), sums);
   EXPECT_TRUE(std::isnan(outerProductsInMemory<T, 20, 10>(a, g, before).at(6, 0)));
 }
 

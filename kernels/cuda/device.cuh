@@ -150,21 +150,6 @@ template <int kGroups> __device__ __forceinline__ void waitCopies() {
 
 // --- registers ------------------------------------------------------------------------------------------------------
 
-/// A number of which the compiler does not know that it is the same as before. What is computed from it in a loop is
-/// computed there, instead of once before it, and takes no registers elsewhere.
-__device__ __forceinline__ float hidden(float x) {
-#ifndef HECTOR_EMULATED
-  asm volatile("" : "+f"(x));
-#endif
-  return x;
-}
-__device__ __forceinline__ double hidden(double x) {
-#ifndef HECTOR_EMULATED
-  asm volatile("" : "+d"(x));
-#endif
-  return x;
-}
-
 // --- threads together -----------------------------------------------------------------------------------------------
 
 /// Waits for all threads of the block. What they wrote before is seen after it.
@@ -261,28 +246,14 @@ __device__ __forceinline__ T shuffleDown(T value, int distance, int width = kWar
 // A whole warp computes sums += a·b. With group = lane / 4 and t = lane % 4, a lane holds these numbers, as
 // [row, column]:
 //
-// - TF32, 16×8 times 8×8: of a [group, t], [group + 8, t], [group, t + 4] and [group + 8, t + 4]; of b [t, group] and
-//   [t + 4, group];
 // - bf16, 16×16 times 16×8, two to a register, the first below: of a from [group, 2t], [group + 8, 2t],
 //   [group, 2t + 8] and [group + 8, 2t + 8] on; of b from [2t, group] and [2t + 8, group] on;
-// - of the sums of both: [group, 2t], [group, 2t + 1], [group + 8, 2t] and [group + 8, 2t + 1];
+// - of its sums: [group, 2t], [group, 2t + 1], [group + 8, 2t] and [group + 8, 2t + 1];
 // - f64, 8×4 times 4×8: of a [group, t], of b [t, group], of the sums [group, 2t] and [group, 2t + 1].
 //
-// The sums of TF32 and bf16 are floats, but each addition truncates instead of rounding: long sums lose digits unless
+// The sums of bf16 are floats, but each addition truncates instead of rounding: long sums lose digits unless
 // they are moved to other registers now and then.
 
-/// TF32: floats of which 10 bits of the fraction count.
-__device__ __forceinline__ void multiplyTf32(float (&sums)[4], const float (&a)[4], const float (&b)[2]) {
-#ifdef HECTOR_EMULATED
-  machine().multiplyTf32(sums, a, b);
-#else
-  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-               "{%0, %1, %2, %3};"
-               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-               : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
-                 "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b[0])), "r"(__float_as_uint(b[1])));
-#endif
-}
 __device__ __forceinline__ void multiplyBf16(float (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
 #ifdef HECTOR_EMULATED
   machine().multiplyBf16(sums, a, b);
@@ -301,26 +272,6 @@ __device__ __forceinline__ void multiplyF64(double (&sums)[2], double a, double 
                : "+d"(sums[0]), "+d"(sums[1])
                : "d"(a), "d"(b));
 #endif
-}
-
-/// The nearest number of TF32; of two that are equally near, the one further from 0. Not for NaN.
-__device__ __forceinline__ float toTf32(float x) {
-#ifdef HECTOR_EMULATED
-  return __builtin_bit_cast(float, (__builtin_bit_cast(uint32_t, x) + 0x1000u) & 0xffffe000u);
-#else
-  return __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u);
-#endif
-}
-
-/// A float as the sum of two numbers, of which the matrix instructions take what is TF32: together 21 bits. With x = big
-/// + small, and y as well, big·big + big·small + small·big is x·y but for 2^-21 of it. Numbers that are not finite, or
-/// not when rounded, have no such sum: their products are not finite.
-struct SplitTf32 {
-  float big, small;
-};
-__device__ __forceinline__ SplitTf32 splitTf32(float x) {
-  const float big = toTf32(x);
-  return {big, x - big};
 }
 
 /// Two numbers of bf16, the nearest ones, in one register; and the two as floats.
@@ -349,6 +300,41 @@ __device__ __forceinline__ float highOf(uint32_t pair) {
   return __builtin_bit_cast(float, pair & 0xffff0000u);
 #else
   return __uint_as_float(pair & 0xffff0000u);
+#endif
+}
+
+/// The number of bf16 that is next to a finite number in the direction of 0.
+__device__ __forceinline__ float towardsZero(float x) {
+#ifdef HECTOR_EMULATED
+  return __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, x) & 0xffff0000u);
+#else
+  return __uint_as_float(__float_as_uint(x) & 0xffff0000u);
+#endif
+}
+
+/// Loads four matrices of 8 rows with 8 numbers of bf16 from shared memory. Lane 8·m + r brings the address of row r of
+/// matrix m, a multiple of 16 bytes. With group = lane / 4 and t = lane % 4, a lane gets the numbers [group, 2t] and
+/// [group, 2t + 1] of each, or of its transpose.
+template <bool isTransposed> __device__ __forceinline__ void loadMatrices(uint32_t (&to)[4], const uint16_t *row) {
+#ifdef HECTOR_EMULATED
+  const int group = lane() / 4, t = lane() % 4;
+  for (int m = 0; m < 4; ++m) {
+    const uint16_t *first = shuffle(row, 8 * m + (isTransposed ? 2 * t : group));
+    const uint16_t *second = shuffle(row, 8 * m + (isTransposed ? 2 * t + 1 : group));
+    to[m] = first[isTransposed ? group : 2 * t] | static_cast<uint32_t>(second[isTransposed ? group : 2 * t + 1]) << 16;
+  }
+#else
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
+  if constexpr (isTransposed)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(address)
+                 : "memory");
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(address)
+                 : "memory");
 #endif
 }
 

@@ -8,10 +8,13 @@ namespace hector::cuda {
 
 /// How floats are multiplied on the matrix instructions, by the names of PyTorch; the errors are relative to the norms.
 enum class Precision {
-  Highest,  // two parts of TF32, three products: 3e-7, as exact as float
-  High,     // two parts of bf16, three products: 4e-6, twice as fast
-  Medium,   // TF32: 3e-4
+  Highest,  // three parts of bf16, six products: as exact as float
+  High,     // two parts, three products: 4e-6
+  Medium,   // bf16: 2e-3
 };
+HECTOR_ANYWHERE constexpr int planesOf(Precision precision) {
+  return precision == Precision::Highest ? 3 : precision == Precision::High ? 2 : 1;
+}
 
 HECTOR_ANYWHERE constexpr int partsOf(int n, int size) {
   return (n + size - 1) / size;
@@ -21,6 +24,20 @@ HECTOR_ANYWHERE constexpr int partsOf(int n, int size) {
 HECTOR_ANYWHERE constexpr int paddedColumns(int n, int bytes) {
   const int numbers = 32 / bytes, pieces = partsOf(n, numbers);
   return (pieces % 2 == 0 ? pieces + 1 : pieces) * numbers;
+}
+
+/// A tile of floats that products read: planes of bf16, rows at odd multiples of 16 bytes. Products take 16 rows and up
+/// to 32 columns at a time, whether they are there or not.
+struct TileShape {
+  int rows, stride, plane, bytes;
+};
+HECTOR_ANYWHERE constexpr TileShape shapeOfTile(int size, int rows, int planes) {
+  TileShape shape = {};
+  shape.rows = partsOf(rows, 16) * 16;
+  shape.stride = partsOf(size, 16) * 16 + 8;
+  shape.plane = shape.rows * shape.stride;
+  shape.bytes = (planes * shape.plane + 32) * 2;
+  return shape;
 }
 
 /// A product of rows with a matrix of `inner` rows and `outer` columns. In each pass, 8·tiles columns belong to a warp,

@@ -126,6 +126,22 @@ public:
       *reinterpret_cast<Pack<Stored, Here::kPack> *>(own + Here::place(0, c)) = pack;
     }
   }
+  /// Writes a row of a tile that products read.
+  template <int kSize, class T, class Rows>
+  __device__ __forceinline__ static void put(const Rows &tile, int at, const Row<T, kSize, kLanes> &row) {
+    using Here = Shares<kSize, kLanes>;
+    HECTOR_UNROLL_SHORT(Here::kOwn)
+    for (int round = 0; round < Here::kRounds; ++round) {
+      const int c = round * Here::kPack;
+      if (!has<kSize>(c))
+        continue;
+      T pack[Here::kPack];
+      HECTOR_UNROLL
+      for (int i = 0; i < Here::kPack; ++i)
+        pack[i] = row[c + i];
+      tile.put(at, Here::place(lane(), c), pack);
+    }
+  }
   /// Starts to copy a row of global memory to shared memory, where `load` will read it. Packs have 4 bytes or more. A
   /// single number is copied by the first lane, and the others see it after a barrier.
   template <int kSize, class Stored> __device__ __forceinline__ static void copy(Stored *to, const Stored *from) {

@@ -39,7 +39,6 @@ public:
   virtual void waitCopies(int groups) = 0;
 
   /// The matrix instructions of a whole warp; device.cuh says which lane holds what.
-  virtual void multiplyTf32(float *sums, const float *a, const float *b) = 0;
   virtual void multiplyBf16(float *sums, const uint32_t *a, const uint32_t *b) = 0;
   virtual void multiplyF64(double *sums, double a, double b) = 0;
 

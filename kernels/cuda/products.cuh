@@ -1,28 +1,24 @@
 /// Products of a tile of rows with a matrix, and sums of outer products of two tiles, by the kWarps warps of a block on
 /// the matrix instructions. T is float or double.
 ///
+/// Floats are split when they are put into a tile (`Tile`): each is the sum of kPlanes numbers of bf16. With 3 planes and
+/// the 6 largest of their products, sums are as exact as those of float; with 2 planes and 3 products they have an error of
+/// 4e-6 of the norms; with one plane, of 2e-3. That is `Precision`. So a number is split once, whichever warps multiply
+/// it, and lies as the instructions want it, by rows and by columns.
+///
 /// Warps divide the columns of a product among themselves, and then its rows, 32 at a time. Each lane keeps what it needs
 /// of the matrix in registers, for all tiles that are multiplied by it, if it is small enough. Sums of outer products are
-/// divided into blocks of up to 32 by 32 numbers.
+/// divided into blocks of up to 32 by 32 numbers. A lane gets neighbouring columns of a product, which it stores at once:
+/// the instruction's own order of columns is permuted.
 ///
-/// The 32 lanes of a warp share the work so that every load takes 16 bytes where they are aligned. With group = lane / 4
-/// and t = lane % 4, one step multiplies 16 rows by 16·8 numbers for kTiles times 8 columns:
-///
-/// - of the left side, a lane brings the terms 4t to 4t + 3 of two rows, `rowOf(group)` and the one 8 further on;
-/// - of the right side, the same terms of kTiles neighbouring columns from kTiles · group on;
-/// - of the sums, it gets 2·kTiles neighbouring columns from 2·kTiles · t on, of its two rows.
-///
-/// So the instruction's own order of terms, rows and columns is permuted, which changes nothing but the order in which
-/// the terms of a sum are added. That order depends on the sizes alone: where tiles are cut changes no bit of a product.
-///
-/// How floats are multiplied is a choice (`Precision`). Sums leave the tensor core after 32 terms, since it truncates. No
-/// way works with inf, with NaN, or next to the largest float: a sum that is not finite is computed again, term by term,
-/// so that it is what float makes of it.
+/// The order of terms depends on the sizes alone: where tiles are cut changes no bit of a product. Sums leave the tensor
+/// core after 32 terms, since it truncates. It does not work with inf, with NaN, or next to the largest float: a sum that
+/// is not finite is computed again, term by term, so that it is what float makes of it.
 ///
 /// "Guarded" are products in which a row of zeros stands for no row at all: it gives zeros, or adds nothing, whatever
 /// inf or NaN it meets on the other side.
 ///
-/// Tiles are in shared memory, or in the memory of the device. They start at multiples of 16 bytes, and so do their rows;
+/// Results are plain rows, in shared memory or in that of the device, which start at multiples of 16 bytes;
 /// `paddedColumns` is the distance between rows that has no bank conflicts. All threads of a block call together, with
 /// the same arguments, after a barrier that follows the writing of the tiles. Another one has to follow before anyone
 /// reads what was computed, or writes to what was read.
@@ -36,122 +32,6 @@
 namespace hector::cuda {
 
 using namespace common;
-
-// --- the step -------------------------------------------------------------------------------------------------------
-
-/// kCount terms of a row or column, as the matrix instructions take them.
-template <class T, int kCount, Precision precision> struct Terms;
-
-template <int kCount> struct Terms<float, kCount, Precision::Highest> {
-  float big[kCount], small[kCount];
-
-  Terms() = default;
-  __device__ __forceinline__ explicit Terms(const float (&numbers)[kCount]) {
-    HECTOR_UNROLL
-    for (int i = 0; i < kCount; ++i) {
-      const SplitTf32 split = splitTf32(numbers[i]);
-      big[i] = split.big;
-      small[i] = split.small;
-    }
-  }
-};
-
-template <int kCount> struct Terms<float, kCount, Precision::High> {
-  uint32_t big[kCount / 2], small[kCount / 2];
-
-  Terms() = default;
-  __device__ __forceinline__ explicit Terms(const float (&numbers)[kCount]) {
-    HECTOR_UNROLL
-    for (int i = 0; i < kCount / 2; ++i) {
-      big[i] = packBf16(numbers[2 * i], numbers[2 * i + 1]);
-      small[i] = packBf16(numbers[2 * i] - lowOf(big[i]), numbers[2 * i + 1] - highOf(big[i]));
-    }
-  }
-};
-
-template <int kCount> struct Terms<float, kCount, Precision::Medium> {
-  float numbers[kCount];
-
-  Terms() = default;
-  __device__ __forceinline__ explicit Terms(const float (&values)[kCount]) {
-    HECTOR_UNROLL
-    for (int i = 0; i < kCount; ++i)
-      numbers[i] = toTf32(values[i]);
-  }
-};
-
-template <int kCount, Precision precision> struct Terms<double, kCount, precision> {
-  double numbers[kCount];
-
-  Terms() = default;
-  __device__ __forceinline__ explicit Terms(const double (&values)[kCount]) {
-    HECTOR_UNROLL
-    for (int i = 0; i < kCount; ++i)
-      numbers[i] = values[i];
-  }
-};
-
-/// One instruction: the terms i and i + 1 of two rows and of a column, or two pairs of them.
-__device__ __forceinline__ void multiplyTerms(float (&sums)[4], const float *upper, const float *lower,
-                                              const float *column) {
-  const float a[4] = {upper[0], lower[0], upper[1], lower[1]}, b[2] = {column[0], column[1]};
-  multiplyTf32(sums, a, b);
-}
-__device__ __forceinline__ void multiplyTerms(float (&sums)[4], const uint32_t *upper, const uint32_t *lower,
-                                              const uint32_t *column) {
-  const uint32_t a[4] = {upper[0], lower[0], upper[1], lower[1]}, b[2] = {column[0], column[1]};
-  multiplyBf16(sums, a, b);
-}
-
-/// sums += the products of kRowTiles times 16 rows and kTiles times 8 columns. `upper` are of the first 8 rows of each
-/// 16, `lower` of the others. Neighbouring instructions add to different sums.
-template <int kRowTiles, int kTiles, int kCount, Precision precision>
-__device__ __forceinline__ void multiplyAdd(float (&sums)[kRowTiles][kTiles][4],
-                                            const Terms<float, kCount, precision> (&upper)[kRowTiles],
-                                            const Terms<float, kCount, precision> (&lower)[kRowTiles],
-                                            const Terms<float, kCount, precision> (&columns)[kTiles]) {
-  constexpr int kRegisters = precision == Precision::High ? kCount / 2 : kCount;
-  HECTOR_UNROLL
-  for (int i = 0; i < kRegisters; i += 2) {
-    HECTOR_UNROLL
-    for (int part = 0; part < (precision == Precision::Medium ? 1 : 3); ++part) {
-      HECTOR_UNROLL
-      for (int row = 0; row < kRowTiles; ++row) {
-        HECTOR_UNROLL
-        for (int tile = 0; tile < kTiles; ++tile) {
-          if constexpr (precision == Precision::Medium)
-            multiplyTerms(sums[row][tile], upper[row].numbers + i, lower[row].numbers + i, columns[tile].numbers + i);
-          else if (part == 0)  // the smallest first
-            multiplyTerms(sums[row][tile], upper[row].small + i, lower[row].small + i, columns[tile].big + i);
-          else
-            multiplyTerms(sums[row][tile], upper[row].big + i, lower[row].big + i,
-                          part == 1 ? columns[tile].small + i : columns[tile].big + i);
-        }
-      }
-    }
-  }
-}
-template <int kRowTiles, int kTiles, int kCount, Precision precision>
-__device__ __forceinline__ void multiplyAdd(double (&sums)[kRowTiles][kTiles][4],
-                                            const Terms<double, kCount, precision> (&upper)[kRowTiles],
-                                            const Terms<double, kCount, precision> (&lower)[kRowTiles],
-                                            const Terms<double, kCount, precision> (&columns)[kTiles]) {
-  HECTOR_UNROLL
-  for (int row = 0; row < kRowTiles; ++row) {
-    HECTOR_UNROLL
-    for (int tile = 0; tile < kTiles; ++tile) {
-      double(&sum)[4] = sums[row][tile];
-      double high[2] = {sum[0], sum[1]}, low[2] = {sum[2], sum[3]};
-      HECTOR_UNROLL
-      for (int i = 0; i < kCount; ++i) {
-        multiplyF64(high, upper[row].numbers[i], columns[tile].numbers[i]);
-        multiplyF64(low, lower[row].numbers[i], columns[tile].numbers[i]);
-      }
-      sum[0] = high[0], sum[1] = high[1];
-      sum[2] = low[0], sum[3] = low[1];
-    }
-  }
-}
 
 /// Loads kCount numbers, of which the first `count` are there; the others are 0. With `isWhole`, all are.
 template <bool isWhole, bool isAligned, int kCount, class T, class Stored>
@@ -214,6 +94,168 @@ template <class T> __device__ inline bool isZero(const T *row, int n) {
   return true;
 }
 
+// --- tiles ----------------------------------------------------------------------------------------------------------
+
+/// Splits two numbers into planes of bf16.
+template <int kPlanes>
+__device__ __forceinline__ void splitPair(float first, float second, uint32_t (&planes)[kPlanes]) {
+  HECTOR_UNROLL
+  for (int plane = 0; plane < kPlanes; ++plane) {
+    planes[plane] = packBf16(first, second);
+    if (plane == 0 && !(isFinite(lowOf(planes[0])) && isFinite(highOf(planes[0])))) {
+      // Inf and NaN are in the first plane alone. What is only rounded to inf is cut off instead.
+      planes[0] = packBf16(isFinite(first) ? towardsZero(first) : first, isFinite(second) ? towardsZero(second) : second);
+      first = isFinite(first) ? first - lowOf(planes[0]) : 0.0f;
+      second = isFinite(second) ? second - highOf(planes[0]) : 0.0f;
+    } else {
+      first -= lowOf(planes[plane]);
+      second -= highOf(planes[plane]);
+    }
+  }
+}
+
+/// Up to kRows rows of kSize numbers in shared memory, which products read. It takes kBytes from a multiple of 16 on.
+template <class T, int kSize, int kRows, int kPlanes> class Tile;
+
+template <int kSize, int kRows, int kPlanes> class Tile<float, kSize, kRows, kPlanes> {
+public:
+  static constexpr TileShape kShape = shapeOfTile(kSize, kRows, kPlanes);
+  static constexpr int kStride = kShape.stride, kPlane = kShape.plane, kAllRows = kShape.rows;
+
+  __device__ __forceinline__ explicit Tile(void *memory) : numbers(static_cast<uint16_t *>(memory)) {}
+  /// The columns from `first` on, a multiple of 8.
+  __device__ __forceinline__ Tile from(int first) const { return Tile(numbers + first); }
+
+  /// Sets all numbers to 0, those behind the last column included, which products meet.
+  __device__ __forceinline__ void clear() const {
+    for (int i = threadInBlock(); i < kShape.bytes / 16; i += numThreads())
+      reinterpret_cast<Pack<uint32_t, 4> *>(numbers)[i] = {};
+  }
+  /// Sets the rows from `first` on to 0. Sums of outer products take them all.
+  __device__ __forceinline__ void clearRows(int first) const {
+    if (first == kAllRows)
+      return;
+    for (int i = threadInBlock(); i < (kAllRows - first) * (kStride / 8) * kPlanes; i += numThreads()) {
+      const int part = (kAllRows - first) * (kStride / 8);
+      reinterpret_cast<Pack<uint32_t, 4> *>(numbers + i / part * kPlane + first * kStride)[i % part] = {};
+    }
+  }
+  /// Writes kCount neighbouring numbers.
+  template <int kCount> __device__ __forceinline__ void put(int row, int column, const float (&values)[kCount]) const {
+    Pack<uint16_t, kCount> packs[kPlanes];
+    HECTOR_UNROLL
+    for (int i = 0; i < kCount; i += 2) {
+      uint32_t planes[kPlanes];
+      splitPair(values[i], i + 1 < kCount ? values[i + 1] : 0.0f, planes);
+      HECTOR_UNROLL
+      for (int plane = 0; plane < kPlanes; ++plane) {
+        packs[plane].numbers[i] = static_cast<uint16_t>(planes[plane]);
+        if (i + 1 < kCount)
+          packs[plane].numbers[i + 1] = static_cast<uint16_t>(planes[plane] >> 16);
+      }
+    }
+    HECTOR_UNROLL
+    for (int plane = 0; plane < kPlanes; ++plane)
+      *reinterpret_cast<Pack<uint16_t, kCount> *>(numbers + plane * kPlane + row * kStride + column) = packs[plane];
+  }
+  __device__ __forceinline__ float at(int row, int column) const {
+    float sum = 0;
+    HECTOR_UNROLL
+    for (int plane = kPlanes - 1; plane >= 0; --plane)
+      sum += lowOf(numbers[plane * kPlane + row * kStride + column]);
+    return sum;
+  }
+
+  /// 16 rows and 16 columns of a plane, as terms of the left side: of the rows, or of the columns.
+  __device__ __forceinline__ void read(uint32_t (&to)[4], int plane, int row, int column) const {
+    const int r = row + lane() % 16 < kAllRows ? row + lane() % 16 : kAllRows - 1;
+    loadMatrices<false>(to, numbers + plane * kPlane + r * kStride + column + lane() / 16 * 8);
+  }
+  __device__ __forceinline__ void readColumns(uint32_t (&to)[4], int plane, int row, int column) const {
+    loadMatrices<true>(to, numbers + plane * kPlane + (row + lane() / 16 * 8 + lane() % 8) * kStride + column +
+                               lane() / 8 % 2 * 8);
+  }
+  /// The same as terms of the right side: of 8 columns, then of the next 8.
+  __device__ __forceinline__ void readRight(uint32_t (&to)[4], int plane, int row, int column) const {
+    loadMatrices<true>(to, numbers + plane * kPlane + (row + lane() % 16) * kStride + column + lane() / 16 * 8);
+  }
+
+private:
+  uint16_t *numbers;
+};
+
+template <int kSize, int kRows, int kPlanes> class Tile<double, kSize, kRows, kPlanes> {
+public:
+  static constexpr int kStride = paddedColumns(kSize, sizeof(double)), kAllRows = kRows;
+
+  __device__ __forceinline__ explicit Tile(void *memory) : numbers(static_cast<double *>(memory)) {}
+  __device__ __forceinline__ Tile from(int first) const { return Tile(numbers + first); }
+  __device__ __forceinline__ void clear() const {}
+  __device__ __forceinline__ void clearRows(int) const {}
+  template <int kCount> __device__ __forceinline__ void put(int row, int column, const double (&values)[kCount]) const {
+    Pack<double, kCount> pack;
+    HECTOR_UNROLL
+    for (int i = 0; i < kCount; ++i)
+      pack.numbers[i] = values[i];
+    *reinterpret_cast<Pack<double, kCount> *>(numbers + row * kStride + column) = pack;
+  }
+  __device__ __forceinline__ double at(int row, int column) const { return numbers[row * kStride + column]; }
+  __device__ __forceinline__ const double *row(int row) const { return numbers + row * kStride; }
+
+private:
+  double *numbers;
+};
+
+/// Rows that do not fit in shared memory. They are read one number at a time.
+template <class T> struct PlainRows {
+  const T *numbers;
+  int stride;
+
+  __device__ __forceinline__ T at(int row, int column) const { return numbers[row * stride + column]; }
+};
+
+/// Whether the first n numbers of a row are all 0.
+template <class Rows> __device__ inline bool isZeroRow(const Rows &tile, int row, int n) {
+  HECTOR_KEEP_LOOP
+  for (int k = 0; k < n; ++k)
+    if (tile.at(row, k) != 0)
+      return false;
+  return true;
+}
+
+// --- the step -------------------------------------------------------------------------------------------------------
+
+/// Calls body(left, right) for the pairs of planes whose products count, the smallest first.
+template <int kPlanes, class F> __device__ __forceinline__ void forPlanes(F &&body) {
+  HECTOR_UNROLL
+  for (int both = kPlanes - 1; both >= 0; --both) {
+    HECTOR_UNROLL
+    for (int left = 0; left <= both; ++left)
+      body(left, both - left);
+  }
+}
+
+/// The terms of kTiles times 8 columns that a lane brings: in each plane, two registers to a column.
+template <int kTiles, int kPlanes> struct Columns {
+  uint32_t planes[kPlanes][kTiles][2];
+};
+
+/// sums += the products of kRowTiles times 16 rows and kTiles times 8 columns, over 16 terms. Neighbouring instructions
+/// add to different sums.
+template <int kRowTiles, int kTiles, int kPlanes>
+__device__ __forceinline__ void multiplyAdd(float (&sums)[kRowTiles][kTiles][4],
+                                            const uint32_t (&rows)[kPlanes][kRowTiles][4],
+                                            const Columns<kTiles, kPlanes> &columns) {
+  forPlanes<kPlanes>([&](int left, int right) {
+    HECTOR_UNROLL
+    for (int row = 0; row < kRowTiles; ++row) {
+      HECTOR_UNROLL
+      for (int tile = 0; tile < kTiles; ++tile)
+        multiplyBf16(sums[row][tile], rows[left][row], columns.planes[right][tile]);
+    }
+  });
+}
+
 // --- products -------------------------------------------------------------------------------------------------------
 
 /// How a matrix is stored.
@@ -222,17 +264,18 @@ enum class Layout { Plain, Transposed };
 /// The matrix of a product, with kInner rows and kOuter columns, or stored as its transpose. With `isAligned`, it starts
 /// at a multiple of 16 bytes, and so do its stored rows, which lie one after the other. With `isKept`, each lane has its
 /// part of the matrix in registers.
-template <class T, int kInner, int kOuter, int kWarps, Layout layout = Layout::Plain, bool isAligned = false,
-          bool isGuarded = false, bool isKept = false, Precision precision = Precision::Highest, class Stored = T>
+template <class T, int kInner, int kOuter, int kWarps, int kPlanes, Layout layout = Layout::Plain,
+          bool isAligned = false, bool isGuarded = false, bool isKept = false, class Stored = T>
 class Weights {
-  using Terms4 = Terms<T, 4, precision>;
-  // The parts of bf16 take as many registers as the number, those of TF32 twice as many.
-  static constexpr bool isKeptSplit = precision == Precision::High;
   static constexpr ProductDivision kWay = divideProduct(kInner, kOuter, kWarps, isKept);
   static constexpr int kTiles = kWay.tiles, kColumns = 8 * kTiles, kPasses = kWay.passes, kSteps = kWay.steps;
   static constexpr int kRowTiles = kWay.rowTiles, kColumnWarps = kWay.columnWarps, kRowWarps = kWay.rowWarps;
   static constexpr bool hasAllTerms = kInner % 16 == 0, hasAllColumns = kOuter % (kColumns * kColumnWarps) == 0;
   static constexpr int kStride = layout == Layout::Plain ? kOuter : kInner;
+  static constexpr bool isFloat = sizeof(T) == sizeof(float);
+  // Of floats, a lane has two pairs of neighbouring terms, 8 apart. Of doubles, it has four neighbours.
+  static constexpr int kPart = isFloat ? 2 : 4;
+  using Numbers = T[kTiles][4];
 
 public:
   __device__ __forceinline__ explicit Weights(const Stored *matrix) : matrix(matrix) {
@@ -240,38 +283,26 @@ public:
       HECTOR_UNROLL
       for (int pass = 0; pass < kPasses; ++pass) {
         HECTOR_UNROLL
-        for (int step = 0; step < kSteps; ++step) {
-          T numbers[kTiles][4];
-          read(numbers, 16 * step, leftOf(pass));
-          HECTOR_UNROLL
-          for (int tile = 0; tile < kTiles; ++tile) {
-            if constexpr (isKeptSplit) {
-              keptTerms[pass][step][tile] = Terms4(numbers[tile]);
-            } else {
-              HECTOR_UNROLL
-              for (int i = 0; i < 4; ++i)
-                kept[pass][step][tile][i] = numbers[tile][i];
-            }
-          }
-        }
+        for (int step = 0; step < kSteps; ++step)
+          take(kept[pass][step], 16 * step, leftOf(pass));
       }
     }
   }
 
-  /// c[r][j] = Σ_k a[r][k]·w[k][j] for r < rows. lda and ldc are the distances between rows.
-  __device__ __forceinline__ void multiply(const T *a, int lda, T *c, int ldc, int rows) const {
+  /// c[r][j] = Σ_k a[r][k]·w[k][j] for r < rows. ldc is the distance between rows.
+  template <class Rows> __device__ __forceinline__ void multiply(const Rows &a, T *c, int ldc, int rows) const {
     HECTOR_KEEP_LOOP
     for (int top = warp() / kColumnWarps * 16 * kRowTiles; top < rows; top += kRowWarps * 16 * kRowTiles) {
       if constexpr (isKept) {
         HECTOR_UNROLL
         for (int pass = 0; pass < kPasses; ++pass)
           if (hasAllColumns || leftOf(pass) < kOuter)
-            multiplyRows(pass, top, a, lda, c, ldc, rows);
+            multiplyRows(pass, top, a, c, ldc, rows);
       } else {
         HECTOR_KEEP_LOOP
         for (int pass = 0; pass < kPasses; ++pass)
           if (hasAllColumns || leftOf(pass) < kOuter)
-            multiplyRows(pass, top, a, lda, c, ldc, rows);
+            multiplyRows(pass, top, a, c, ldc, rows);
       }
     }
   }
@@ -281,81 +312,104 @@ private:
   static __device__ __forceinline__ int leftOf(int pass) {
     return (pass * kColumnWarps + warp() % kColumnWarps) * kColumns;
   }
-  /// The row of a group: neighbouring groups, which load together, have rows in different memory banks.
-  static __device__ __forceinline__ int rowOf(int group) {
-    return (group & 4) | (group & 1) << 1 | (group & 2) >> 1;
-  }
 
   /// The terms of this lane, from `start` on, in its columns from `left` on.
-  __device__ __forceinline__ void read(T (&numbers)[kTiles][4], int start, int left) const {
+  __device__ __forceinline__ void read(Numbers &numbers, int start, int left) const {
     constexpr bool isWhole = hasAllTerms && hasAllColumns;
-    const int k = start + 4 * (lane() % 4), terms = kInner - k, column = left + kTiles * (lane() / 4);
-    if constexpr (layout == Layout::Plain) {
-      HECTOR_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        T row[kTiles];
-        loadPart<isWhole, isAligned>(row, matrix + (k + i) * kStride + column, i < terms ? kOuter - column : 0);
+    const int column = left + kTiles * (lane() / 4);
+    HECTOR_UNROLL
+    for (int part = 0; part < 4; part += kPart) {
+      const int k = start + part * 4 + kPart * (lane() % 4), terms = kInner - k;
+      if constexpr (layout == Layout::Plain) {
         HECTOR_UNROLL
-        for (int tile = 0; tile < kTiles; ++tile)
-          numbers[tile][i] = row[tile];
+        for (int i = 0; i < kPart; ++i) {
+          T row[kTiles];
+          loadPart<isWhole, isAligned>(row, matrix + (k + i) * kStride + column, i < terms ? kOuter - column : 0);
+          HECTOR_UNROLL
+          for (int tile = 0; tile < kTiles; ++tile)
+            numbers[tile][part + i] = row[tile];
+        }
+      } else {
+        HECTOR_UNROLL
+        for (int tile = 0; tile < kTiles; ++tile) {
+          T row[kPart];
+          loadPart<isWhole, isAligned>(row, matrix + (column + tile) * kStride + k, column + tile < kOuter ? terms : 0);
+          HECTOR_UNROLL
+          for (int i = 0; i < kPart; ++i)
+            numbers[tile][part + i] = row[i];
+        }
       }
-    } else {
-      HECTOR_UNROLL
-      for (int tile = 0; tile < kTiles; ++tile)
-        loadPart<isWhole, isAligned>(numbers[tile], matrix + (column + tile) * kStride + k,
-                                     column + tile < kOuter ? terms : 0);
     }
   }
+  __device__ __forceinline__ void take(Columns<kTiles, kPlanes> &columns, int start, int left) const {
+    T numbers[kTiles][4];
+    read(numbers, start, left);
+    HECTOR_UNROLL
+    for (int i = 0; i < 2 * kTiles; ++i) {
+      uint32_t planes[kPlanes];
+      splitPair(numbers[i / 2][i % 2 * 2], numbers[i / 2][i % 2 * 2 + 1], planes);
+      HECTOR_UNROLL
+      for (int plane = 0; plane < kPlanes; ++plane)
+        columns.planes[plane][i / 2][i % 2] = planes[plane];
+    }
+  }
+  __device__ __forceinline__ void take(Numbers &numbers, int start, int left) const { read(numbers, start, left); }
 
-  /// 16·kRowTiles rows from `top` on, in the columns of a pass. What is behind the last row is computed from that row,
-  /// and dropped.
-  __device__ __forceinline__ void multiplyRows(int pass, int top, const T *a, int lda, T *c, int ldc, int rows) const {
-    const int t = lane() % 4, left = leftOf(pass);
-    int row[kRowTiles][2];
-    const T *from[kRowTiles][2];
+  /// parts += the products over 16 terms, of the rows from `top` on.
+  template <class Rows>
+  __device__ __forceinline__ void addTerms(float (&parts)[kRowTiles][kTiles][4], const Rows &a, int top, int step,
+                                           const Columns<kTiles, kPlanes> &columns) const {
+    uint32_t rows[kPlanes][kRowTiles][4];
+    HECTOR_UNROLL
+    for (int plane = 0; plane < kPlanes; ++plane) {
+      HECTOR_UNROLL
+      for (int m = 0; m < kRowTiles; ++m)
+        a.read(rows[plane][m], plane, top + 16 * m, 16 * step);
+    }
+    multiplyAdd(parts, rows, columns);
+  }
+  template <class Rows>
+  __device__ __forceinline__ void addTerms(double (&parts)[kRowTiles][kTiles][4], const Rows &a, int top, int step,
+                                           const Numbers &columns) const {
+    const int k = 16 * step + 4 * (lane() % 4);
     HECTOR_UNROLL
     for (int m = 0; m < kRowTiles; ++m) {
       HECTOR_UNROLL
       for (int half = 0; half < 2; ++half) {
-        row[m][half] = top + 16 * m + 8 * half + rowOf(lane() / 4);
-        from[m][half] = a + (row[m][half] < rows ? row[m][half] : rows - 1) * lda + 4 * t;
+        const int row = top + 16 * m + 8 * half + lane() / 4;
+        double terms[4];
+        loadPart<hasAllTerms, true>(terms, a.row(row < Rows::kAllRows ? row : Rows::kAllRows - 1) + k, kInner - k);
+        HECTOR_UNROLL
+        for (int tile = 0; tile < kTiles; ++tile) {
+          double sum[2] = {parts[m][tile][2 * half], parts[m][tile][2 * half + 1]};
+          HECTOR_UNROLL
+          for (int i = 0; i < 4; ++i)
+            multiplyF64(sum, terms[i], columns[tile][i]);
+          parts[m][tile][2 * half] = sum[0], parts[m][tile][2 * half + 1] = sum[1];
+        }
       }
     }
+  }
+
+  /// 16·kRowTiles rows from `top` on, in the columns of a pass. What is behind the last row is dropped.
+  template <class Rows>
+  __device__ __forceinline__ void multiplyRows(int pass, int top, const Rows &a, T *c, int ldc, int rows) const {
+    const int t = lane() % 4, left = leftOf(pass);
     T sums[kRowTiles][kTiles][4] = {};
-    auto addTerms = [&](T(&parts)[kRowTiles][kTiles][4], int step) {
-      const int terms = kInner - 16 * step - 4 * t;
-      Terms4 upper[kRowTiles], lower[kRowTiles];
-      HECTOR_UNROLL
-      for (int m = 0; m < kRowTiles; ++m) {
-        T numbers[4];
-        loadPart<hasAllTerms, true>(numbers, from[m][0] + 16 * step, terms);
-        upper[m] = Terms4(numbers);
-        loadPart<hasAllTerms, true>(numbers, from[m][1] + 16 * step, terms);
-        lower[m] = Terms4(numbers);
-      }
-      if constexpr (isKept && isKeptSplit) {
-        multiplyAdd(parts, upper, lower, keptTerms[pass][step]);
+    auto addStep = [&](T(&parts)[kRowTiles][kTiles][4], int step) {
+      if constexpr (isKept) {
+        addTerms(parts, a, top, step, kept[pass][step]);
       } else {
-        Terms4 columns[kTiles];
-        T numbers[kTiles][4];
-        if constexpr (isKept) {
-          HECTOR_UNROLL
-          for (int i = 0; i < 4 * kTiles; ++i)
-            numbers[i / 4][i % 4] = hidden(kept[pass][step][i / 4][i % 4]);
-        } else {
-          read(numbers, 16 * step, left);
-        }
-        HECTOR_UNROLL
-        for (int tile = 0; tile < kTiles; ++tile)
-          columns[tile] = Terms4(numbers[tile]);
-        multiplyAdd(parts, upper, lower, columns);
+        Kept columns;
+        take(columns, 16 * step, left);
+        addTerms(parts, a, top, step, columns);
       }
     };
     auto addSteps = [&](int step) {
       T parts[kRowTiles][kTiles][4] = {};
-      addTerms(parts, step);
+      addStep(parts, step);
       if (kSteps % 2 == 0 || step + 1 < kSteps)
-        addTerms(parts, step + 1);
+        addStep(parts, step + 1);
       HECTOR_UNROLL
       for (int m = 0; m < kRowTiles; ++m)
         addBlock(sums[m], parts[m]);
@@ -374,61 +428,63 @@ private:
     for (int m = 0; m < kRowTiles; ++m) {
       HECTOR_UNROLL
       for (int half = 0; half < 2; ++half) {
-        const int first = left + 2 * kTiles * t;
+        const int first = left + 2 * kTiles * t, row = top + 16 * m + 8 * half + lane() / 4;
         T numbers[2 * kTiles];
         HECTOR_UNROLL
         for (int i = 0; i < 2 * kTiles; ++i) {
           numbers[i] = sums[m][i % kTiles][2 * half + i / kTiles];
           nothing += numbers[i] * T(0);
         }
-        storePart<hasAllColumns>(c + row[m][half] * ldc + first, numbers, row[m][half] < rows ? kOuter - first : 0);
+        storePart<hasAllColumns>(c + row * ldc + first, numbers, row < rows ? kOuter - first : 0);
       }
     }
     if (any(nothing != T(0))) {
       HECTOR_KEEP_LOOP
       for (int half = 0; half < 2 * kRowTiles; ++half)
-        replaceOdd(top + 8 * half + rowOf(lane() / 4), left + 2 * kTiles * t, a, lda, matrix, c, ldc, rows);
+        replaceOdd(top + 8 * half + lane() / 4, left + 2 * kTiles * t, a, matrix, c, ldc, rows);
     }
   }
 
   /// Computes the sums of a lane in `row` that are not finite again. They are in 2·kTiles columns from `first` on.
-  static HECTOR_SELDOM void replaceOdd(int row, int first, const T *a, int lda, const Stored *matrix, T *c, int ldc,
-                                       int rows) {
+  template <class Rows>
+  static HECTOR_SELDOM void replaceOdd(int row, int first, Rows a, const Stored *matrix, T *c, int ldc, int rows) {
     if (row >= rows)
       return;
-    const T *own = a + row * lda;
     HECTOR_KEEP_LOOP
     for (int j = first; j < first + 2 * kTiles && j < kOuter; ++j) {
       if (isFinite(c[row * ldc + j]))
         continue;
       T sum = 0;
-      if (!isGuarded || !isZero(own, kInner)) {
+      if (!isGuarded || !isZeroRow(a, row, kInner)) {
         HECTOR_KEEP_LOOP
         for (int k = 0; k < kInner; ++k)
-          sum += own[k] * load(matrix + (layout == Layout::Plain ? k * kStride + j : j * kStride + k));
+          sum += a.at(row, k) * load(matrix + (layout == Layout::Plain ? k * kStride + j : j * kStride + k));
       }
       c[row * ldc + j] = sum;
     }
   }
 
+  template <bool isOfFloats, class Unused> struct KeptAs {
+    using Type = Columns<kTiles, kPlanes>;
+  };
+  template <class Unused> struct KeptAs<false, Unused> {
+    using Type = Numbers;
+  };
+  using Kept = typename KeptAs<isFloat, void>::Type;
+
   const Stored *matrix;
-  static constexpr bool isKeptWhole = isKept && !isKeptSplit, isKeptInParts = isKept && isKeptSplit;
-  T kept[isKeptWhole ? kPasses : 1][isKeptWhole ? kSteps : 1][kTiles][4];
-  Terms4 keptTerms[isKeptInParts ? kPasses : 1][isKeptInParts ? kSteps : 1][kTiles];
+  Kept kept[isKept ? kPasses : 1][isKept ? kSteps : 1];
 };
 
 // --- sums of outer products -----------------------------------------------------------------------------------------
 
 /// The blocks of Σ_r a[r]·g[r], and how warps share them. A block has kRowTiles times 16 numbers of the rows of `a`, and
-/// kTiles times 8 of those of `g`. Rows are the terms here, and lie in the instruction's own order: row t + 4i is term i
-/// of lane t.
-template <class T, int kInner, int kOuter, int kWarps, bool isGuarded, Precision precision> struct OuterBlocks {
+/// kTiles times 8 of those of `g`. Rows are the terms here.
+template <class T, int kInner, int kOuter, int kWarps, int kPlanes, bool isGuarded> struct OuterBlocks {
   static constexpr OuterDivision kWay = divideOuter(kInner, kOuter, kWarps);
   static constexpr int kTiles = kWay.tiles, kColumns = 8 * kTiles, kAcross = kWay.across, kOwn = kWay.own;
   static constexpr int kRowTiles = kWay.rowTiles, kRows = 16 * kRowTiles;
   static constexpr bool hasAllRows = kInner % kRows == 0, hasAllColumns = kOuter % kColumns == 0;
-  /// Terms of a lane that are multiplied at once: as few as an instruction takes.
-  static constexpr int kCount = precision == Precision::High ? 4 : 2;
   using Sums = T[kRowTiles][kTiles][4];
 
   int top, left;
@@ -442,41 +498,32 @@ template <class T, int kInner, int kOuter, int kWarps, bool isGuarded, Precision
   __device__ __forceinline__ bool isThere() const { return kWay.blocks % kWarps == 0 || top < kInner; }
 
   /// Where number `i` of a tile is.
-  __device__ __forceinline__ int rowOf(int row, int i) const {
-    return top + 2 * kRowTiles * (lane() / 4) + 2 * row + i / 2;
-  }
-  __device__ __forceinline__ int columnOf(int tile, int i) const {
-    return left + kTiles * (2 * (lane() % 4) + i % 2) + tile;
-  }
+  __device__ __forceinline__ int rowOf(int row, int i) const { return top + 16 * row + 8 * (i / 2) + lane() / 4; }
+  __device__ __forceinline__ int columnOf(int tile, int i) const { return left + 8 * tile + 2 * (lane() % 4) + i % 2; }
 
   /// Calls body(row, column, number) for the numbers of this lane that are there.
   template <class F> __device__ __forceinline__ void forEach(const Sums &sums, F &&body) const {
     HECTOR_UNROLL
     for (int row = 0; row < kRowTiles; ++row) {
       HECTOR_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        HECTOR_UNROLL
-        for (int tile = 0; tile < kTiles; ++tile)
-          if ((hasAllRows || rowOf(row, i) < kInner) && (hasAllColumns || columnOf(tile, i) < kOuter))
-            body(rowOf(row, i), columnOf(tile, i), sums[row][tile][i]);
+      for (int i = 0; i < 4 * kTiles; ++i) {
+        const int r = rowOf(row, i % 4), column = columnOf(i / 4, i % 4);
+        if ((hasAllRows || r < kInner) && (hasAllColumns || column < kOuter))
+          body(r, column, sums[row][i / 4][i % 4]);
       }
     }
   }
 
-  /// sums += the products of `rows` rows.
-  __device__ __forceinline__ void add(Sums &sums, const T *a, int lda, const T *g, int ldg, int rows) const {
+  /// sums += the products of `rows` rows. The tiles are 0 behind them.
+  template <class Left, class Right>
+  __device__ __forceinline__ void add(Sums &sums, const Left &a, const Right &g, int rows) const {
     HECTOR_KEEP_LOOP
     for (int start = 0; start < rows; start += 32) {
       Sums parts = {};
-      if (start + 32 <= rows) {
-        HECTOR_UNROLL
-        for (int first = start; first < start + 32; first += 4 * kCount)
-          addRows<true>(parts, first, a, lda, g, ldg, rows);
-      } else {
-        HECTOR_KEEP_LOOP
-        for (int first = start; first < rows; first += 4 * kCount)
-          addRows<false>(parts, first, a, lda, g, ldg, rows);
-      }
+      HECTOR_UNROLL
+      for (int first = start; first < start + 32; first += 16)
+        if (first < Left::kAllRows)
+          addRows(parts, first, a, g, rows);
       T nothing = 0;  // or NaN, if a sum is not finite
       HECTOR_UNROLL
       for (int row = 0; row < kRowTiles; ++row) {
@@ -485,7 +532,7 @@ template <class T, int kInner, int kOuter, int kWarps, bool isGuarded, Precision
           nothing += parts[row][i / 4][i % 4] * T(0);
       }
       if (any(nothing != T(0))) {
-        const int count = rows - start < 32 ? rows - start : 32;
+        const int end = rows - start < 32 ? rows : start + 32;
         HECTOR_UNROLL
         for (int row = 0; row < kRowTiles; ++row) {
           HECTOR_UNROLL
@@ -493,7 +540,7 @@ template <class T, int kInner, int kOuter, int kWarps, bool isGuarded, Precision
             T &part = parts[row][i / 4][i % 4];
             const int r = rowOf(row, i % 4), column = columnOf(i / 4, i % 4);
             if (!isFinite(part) && r < kInner && column < kOuter)
-              part = sumAgain(a + start * lda + r, lda, g + start * ldg, column, ldg, count);
+              part = sumAgain(a, r, g, column, start, end);
           }
         }
         syncWarp();
@@ -505,62 +552,79 @@ template <class T, int kInner, int kOuter, int kWarps, bool isGuarded, Precision
   }
 
 private:
-  /// 4·kCount rows from `first` on; with `isWhole`, all of them are there.
-  template <bool isWhole>
-  __device__ __forceinline__ void addRows(Sums &sums, int first, const T *a, int lda, const T *g, int ldg,
-                                          int rows) const {
-    const int t = lane() % 4, row = top + 2 * kRowTiles * (lane() / 4), column = left + kTiles * (lane() / 4);
-    T numbers[2 * kRowTiles][kCount], right[kTiles][kCount];
+  /// 16 rows from `first` on.
+  template <class Left, class Right>
+  __device__ __forceinline__ void addRows(float (&sums)[kRowTiles][kTiles][4], int first, const Left &a,
+                                          const Right &g, int) const {
+    uint32_t rows[kPlanes][kRowTiles][4];
+    Columns<kTiles, kPlanes> columns;
     HECTOR_UNROLL
-    for (int i = 0; i < kCount; ++i) {
-      const int r = first + t + 4 * i;
-      T ofLeft[2 * kRowTiles], ofRight[kTiles];
-      loadPart<isWhole && hasAllRows, true>(ofLeft, a + r * lda + row, isWhole || r < rows ? kInner - row : 0);
-      loadPart<isWhole && hasAllColumns, true>(ofRight, g + r * ldg + column, isWhole || r < rows ? kOuter - column : 0);
+    for (int plane = 0; plane < kPlanes; ++plane) {
       HECTOR_UNROLL
-      for (int k = 0; k < 2 * kRowTiles; ++k)
-        numbers[k][i] = ofLeft[k];
+      for (int m = 0; m < kRowTiles; ++m)
+        a.readColumns(rows[plane][m], plane, first, top + 16 * m);
       HECTOR_UNROLL
-      for (int tile = 0; tile < kTiles; ++tile)
-        right[tile][i] = ofRight[tile];
+      for (int tile = 0; tile < kTiles; tile += 2) {
+        uint32_t both[4];
+        g.readRight(both, plane, first, left + 8 * tile);
+        HECTOR_UNROLL
+        for (int i = 0; i < 4; ++i)
+          if (tile + i / 2 < kTiles)
+            columns.planes[plane][tile + i / 2][i % 2] = both[i];
+      }
     }
-    using Terms = Terms<T, kCount, precision>;
-    Terms upper[kRowTiles], lower[kRowTiles], columns[kTiles];
+    multiplyAdd(sums, rows, columns);
+  }
+  template <class Left, class Right>
+  __device__ __forceinline__ void addRows(double (&sums)[kRowTiles][kTiles][4], int first, const Left &a,
+                                          const Right &g, int rows) const {
     HECTOR_UNROLL
-    for (int m = 0; m < kRowTiles; ++m) {
-      upper[m] = Terms(numbers[2 * m]);
-      lower[m] = Terms(numbers[2 * m + 1]);
+    for (int k = 0; k < 16; k += 4) {
+      const int r = first + k + lane() % 4, last = r < rows ? r : 0;
+      double columns[kTiles];
+      HECTOR_UNROLL
+      for (int tile = 0; tile < kTiles; ++tile) {
+        const int column = left + 8 * tile + lane() / 4;
+        columns[tile] = r < rows && (hasAllColumns || column < kOuter) ? g.at(last, column) : 0.0;
+      }
+      HECTOR_UNROLL
+      for (int half = 0; half < 2 * kRowTiles; ++half) {
+        const int column = top + 8 * half + lane() / 4;
+        const double term = r < rows && (hasAllRows || column < kInner) ? a.at(last, column) : 0.0;
+        HECTOR_UNROLL
+        for (int tile = 0; tile < kTiles; ++tile) {
+          double(&all)[4] = sums[half / 2][tile];
+          double sum[2] = {all[half % 2 * 2], all[half % 2 * 2 + 1]};
+          multiplyF64(sum, term, columns[tile]);
+          all[half % 2 * 2] = sum[0], all[half % 2 * 2 + 1] = sum[1];
+        }
+      }
     }
-    HECTOR_UNROLL
-    for (int tile = 0; tile < kTiles; ++tile)
-      columns[tile] = Terms(right[tile]);
-    multiplyAdd(sums, upper, lower, columns);
   }
 
-  /// Computes a sum that was not finite again, row by row. `a` points to its numbers, `g` to rows.
-  static HECTOR_SELDOM T sumAgain(const T *a, int lda, const T *g, int column, int ldg, int rows) {
+  /// Computes a sum that was not finite again, row by row.
+  template <class Left, class Right>
+  static HECTOR_SELDOM T sumAgain(Left a, int row, Right g, int column, int first, int last) {
     T sum = 0;
     HECTOR_KEEP_LOOP
-    for (int r = 0; r < rows; ++r)
-      if (!isGuarded || !isZero(g + r * ldg, kOuter))
-        sum += a[r * lda] * g[r * ldg + column];
+    for (int r = first; r < last; ++r)
+      if (!isGuarded || !isZeroRow(g, r, kOuter))
+        sum += a.at(r, row) * g.at(r, column);
     return sum;
   }
 };
 
 /// w[i][j] = Σ_r a[r][i]·g[r][j] for i < kInner and j < kOuter, in registers: of many tiles, one after the other.
-template <class T, int kInner, int kOuter, int kWarps, bool isGuarded = false,
-          Precision precision = Precision::Highest>
-class OuterProducts {
-  using Block = OuterBlocks<T, kInner, kOuter, kWarps, isGuarded, precision>;
+template <class T, int kInner, int kOuter, int kWarps, int kPlanes, bool isGuarded = false> class OuterProducts {
+  using Block = OuterBlocks<T, kInner, kOuter, kWarps, kPlanes, isGuarded>;
 
 public:
   /// Adds the rows of two tiles.
-  __device__ __forceinline__ void add(const T *a, int lda, const T *g, int ldg, int rows) {
+  template <class Left, class Right> __device__ __forceinline__ void add(const Left &a, const Right &g, int rows) {
     HECTOR_UNROLL
     for (int own = 0; own < Block::kOwn; ++own)
       if (const Block block(own); block.isThere())
-        block.add(sums[own], a, lda, g, ldg, rows);
+        block.add(sums[own], a, g, rows);
   }
 
   /// Calls body(i, j, sum) for the numbers that this lane has.
@@ -577,17 +641,16 @@ private:
 
 /// w[i][j] += Σ_r a[r][i]·g[r][j] for r < rows, in global memory that this block alone uses. A number is always added to
 /// by the same lane, so that calls need no barrier between them.
-template <class T, int kInner, int kOuter, int kWarps, bool isGuarded = false,
-          Precision precision = Precision::Highest>
-__device__ inline void addOuterProducts(const T *a, int lda, const T *g, int ldg, T *w, int ldw, int rows) {
-  using Block = OuterBlocks<T, kInner, kOuter, kWarps, isGuarded, precision>;
+template <class T, int kInner, int kOuter, int kWarps, int kPlanes, bool isGuarded = false, class Left, class Right>
+__device__ inline void addOuterProducts(const Left &a, const Right &g, T *w, int ldw, int rows) {
+  using Block = OuterBlocks<T, kInner, kOuter, kWarps, kPlanes, isGuarded>;
   HECTOR_KEEP_LOOP
   for (int own = 0; own < Block::kOwn; ++own) {
     const Block block(own);
     if (!block.isThere())
       continue;
     typename Block::Sums sums = {};
-    block.add(sums, a, lda, g, ldg, rows);
+    block.add(sums, a, g, rows);
     block.forEach(sums, [&](int row, int column, T sum) { w[row * ldw + column] += sum; });
   }
 }
@@ -653,30 +716,38 @@ __device__ inline void multiplyRow(const T *a, const Stored *w, T *c) {
 
 // --- rows that start anywhere ---------------------------------------------------------------------------------------
 
-/// `Weights::multiply` without matrix instructions, for tiles whose rows do not start at multiples of 16 bytes: parts of
-/// rows, such as heads of an odd number of columns.
-template <class T, int kInner, int kOuter, Layout layout = Layout::Plain, bool isGuarded = false, class Stored = T>
-__device__ inline void multiplyPlain(const T *a, int lda, const Stored *w, T *c, int ldc, int rows) {
+/// `Weights::multiply` without matrix instructions, for parts of rows that start at any column, such as heads of an odd
+/// number of columns.
+template <class T, int kInner, int kOuter, Layout layout = Layout::Plain, bool isGuarded = false, class Rows,
+          class Stored>
+__device__ inline void multiplyPlain(const Rows &a, int column, const Stored *w, T *c, int ldc, int rows) {
   for (int i = threadInBlock(); i < rows * kOuter; i += numThreads()) {
     const int row = i / kOuter, j = i % kOuter;
-    const T *own = a + row * lda;
     T sum = 0;
-    if (!isGuarded || !isZero(own, kInner))
-      for (int k = 0; k < kInner; ++k)
-        sum += own[k] * load(w + (layout == Layout::Plain ? k * kOuter + j : j * kInner + k));
-    c[row * ldc + j] = sum;
+    bool isNothing = isGuarded;
+    for (int k = 0; k < kInner; ++k) {
+      const T number = a.at(row, column + k);
+      isNothing &= number == T(0);
+      sum += number * load(w + (layout == Layout::Plain ? k * kOuter + j : j * kInner + k));
+    }
+    c[row * ldc + j] = isNothing ? T(0) : sum;
   }
 }
 
-/// `addOuterProducts` for such tiles.
-template <class T, int kInner, int kOuter, bool isGuarded = false>
-__device__ inline void addOuterProductsPlain(const T *a, int lda, const T *g, int ldg, T *w, int ldw, int rows) {
+/// `addOuterProducts` for such parts: of `a` from `left` on, of `g` from `right` on; of the rows from `first` on.
+template <class T, int kInner, int kOuter, bool isGuarded = false, class Left, class Right>
+__device__ inline void addOuterProductsPlain(const Left &a, int left, const Right &g, int right, T *w, int ldw,
+                                             int first, int rows) {
   for (int i = threadInBlock(); i < kInner * kOuter; i += numThreads()) {
     const int row = i / kOuter, column = i % kOuter;
     T sum = 0;
-    for (int r = 0; r < rows; ++r)
-      if (!isGuarded || !isZero(g + r * ldg, kOuter))
-        sum += a[r * lda + row] * g[r * ldg + column];
+    for (int r = first; r < first + rows; ++r) {
+      bool isNothing = isGuarded;
+      for (int k = 0; isNothing && k < kOuter; ++k)
+        isNothing = g.at(r, right + k) == T(0);
+      if (!isNothing)
+        sum += a.at(r, left + row) * g.at(r, right + column);
+    }
     w[row * ldw + column] += sum;
   }
 }

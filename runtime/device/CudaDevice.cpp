@@ -149,12 +149,22 @@ public:
     auto code = compileCuda(source.request(cudaFlags(facts.architecture, source.isFused)), *nvrtc, events);
     if (!code)
       return code.status();
+    auto program = loadCode(code->bytes, source.what);
+    if (!program)
+      return Status::failed(program.status().message() + "; it was compiled by " + nvrtc->title());
+    return program;
+  }
+
+  Result<std::unique_ptr<DeviceProgram>> loadCode(std::span<const std::byte> code, const std::string &what) override {
+    // Aligned, and with an end: the driver takes what is no cubin for text.
+    std::vector<std::byte> image(code.begin(), code.end());
+    image.push_back(std::byte{0});
     Current current(context);
     void *module = nullptr;
-    if (int error = firstOf(current, [&] { return driver().ModuleLoadData(&module, code->bytes.data()); }))
-      return Status::failed("the code of " + source.what + " cannot be loaded: " + driver().describe(error) + " (" +
-                            nvrtc->title() + ", " + facts.name + ", driver for CUDA " + driver().version() + ")");
-    return std::unique_ptr<DeviceProgram>(std::make_unique<CudaProgram>(context, module, source.what));
+    if (int error = firstOf(current, [&] { return driver().ModuleLoadData(&module, image.data()); }))
+      return Status::failed("the code of " + what + " cannot be loaded: " + driver().describe(error) + " (" +
+                            facts.name + ", driver for CUDA " + driver().version() + ")");
+    return std::unique_ptr<DeviceProgram>(std::make_unique<CudaProgram>(context, module, what));
   }
 
 private:

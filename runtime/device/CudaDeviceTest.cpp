@@ -22,6 +22,7 @@ protected:
     ASSERT_NE(handle, nullptr) << dlerror();
     fail = reinterpret_cast<void (*)(const char *, int)>(dlsym(handle, "fakeCudaFail"));
     live = reinterpret_cast<int64_t (*)()>(dlsym(handle, "fakeCudaLive"));
+    loaded = reinterpret_cast<const char *(*)()>(dlsym(handle, "fakeCudaLoaded"));
     fail("", 0);
   }
   void TearDown() override {
@@ -46,6 +47,7 @@ protected:
 
   void (*fail)(const char *function, int error) = nullptr;
   int64_t (*live)() = nullptr;
+  const char *(*loaded)() = nullptr;
 
 private:
   std::optional<Setting> cache, nvrtc;
@@ -164,7 +166,21 @@ TEST_F(CudaDeviceTest, CodeThatCannotBeLoadedNamesVersions) {
   auto program = device->load({{"model.cu", "text"}, {}, "model"});
   ASSERT_FALSE(program);
   EXPECT_EQ(program.status().message(), "the code of model cannot be loaded: CUDA_ERROR_OTHER: as the test asked "
-                                        "(NVRTC 99.1, Fake, driver for CUDA 13.2)");
+                                        "(Fake, driver for CUDA 13.2); it was compiled by NVRTC 99.1");
+}
+
+TEST_F(CudaDeviceTest, CompiledCodeNeedsNoCompiler) {
+  auto device = create();
+  const std::string code = "compiled elsewhere";
+  Setting none("HECTOR_NVRTC", "/nonexistent");
+  auto program = device->loadCode(std::as_bytes(std::span(code)).first(8), "model");
+  ASSERT_TRUE(program) << program.status().message();
+  EXPECT_STREQ(loaded(), "compiled");
+  fail("cuModuleLoadData", 222);
+  program = device->loadCode(std::as_bytes(std::span(code)), "model");
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.status().message(), "the code of model cannot be loaded: CUDA_ERROR_OTHER: as the test asked "
+                                        "(Fake, driver for CUDA 13.2)");
 }
 
 TEST_F(CudaDeviceTest, ARecordingThatFailsLeavesTheDeviceUsable) {

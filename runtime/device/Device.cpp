@@ -70,6 +70,10 @@ Status Device::synchronize() {
   return doSynchronize();
 }
 
+Result<std::unique_ptr<DeviceProgram>> Device::loadCode(std::span<const std::byte>, const std::string &what) {
+  return Status::failed("the code of " + what + " cannot be loaded: " + facts.name + " runs no machine code of GPUs");
+}
+
 Status Device::allowShared(Kernel &kernel, int64_t bytes) {
   if (bytes <= kernel.allowedShared)
     return Status::ok();

@@ -186,6 +186,9 @@ public:
 
   /// Compiles text, or finds it in the cache, and loads it.
   virtual Result<std::unique_ptr<DeviceProgram>> load(const DeviceSource &source, const JitEvents &events = {}) = 0;
+  /// Loads machine code that was compiled before; `what` is what messages call it. Fails where it is not for this
+  /// device. The bytes are needed no longer than the call takes.
+  virtual Result<std::unique_ptr<DeviceProgram>> loadCode(std::span<const std::byte> code, const std::string &what);
   /// Lets a kernel have more dynamic shared memory than the 48 KiB that every kernel can have, up to
   /// `info().sharedBytes` less what it declares itself.
   Status allowShared(Kernel &kernel, int64_t bytes);

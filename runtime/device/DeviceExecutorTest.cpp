@@ -480,8 +480,8 @@ TEST_F(DeviceCallsTest, SharedMemoryIsAskedFor) {
   device.log.clear();
   make(plan, nodes(1));
   EXPECT_EQ(device.log, (Log{"wait", "allow 102400"}));
-  plan.steps[0].launch.device->sharedBytes = 300 << 10;
-  EXPECT_EQ(failureOf(plan, nodes(1)), "kernel `copy` needs 307200 bytes of shared memory per block; Fake has 204800");
+  plan.steps[0].launch.device->sharedBytes = 220 << 10;
+  EXPECT_EQ(failureOf(plan, nodes(1)), "kernel `copy` needs 225280 bytes of shared memory per block; Fake has 204800");
 }
 
 TEST_F(DeviceCallsTest, PhasesRunWhenTheyAreDue) {

@@ -179,15 +179,15 @@ private:
 
 /// What lanes of a warp do together. Two calls are the same if all of it is equal.
 struct Together {
-  enum Kind : int { Barrier, Ballot, ShuffleIndex, ShuffleXor, ShuffleDown, Tf32, Bf16, F64 };
+  enum Kind : int { Barrier, Ballot, ShuffleIndex, ShuffleXor, ShuffleDown, Bf16, F64 };
   Kind kind;
   uint32_t lanes;
   int bytes = 0, width = 0;
 
   bool operator==(const Together &) const = default;
   std::string title() const {
-    constexpr std::array<const char *, 8> kNames = {"syncWarp",    "ballot",       "shuffle",      "shuffleXor",
-                                                    "shuffleDown", "multiplyTf32", "multiplyBf16", "multiplyF64"};
+    constexpr std::array<const char *, 8> kNames = {"syncWarp",    "ballot",       "shuffle",    "shuffleXor",
+                                                    "shuffleDown", "multiplyBf16", "multiplyF64"};
     std::string text = kNames[static_cast<size_t>(kind)];
     if (width > 0)
       text += " of " + std::to_string(bytes) + " bytes in groups of " + counted(width, "lane");
@@ -506,9 +506,6 @@ void multiplyTile(const std::array<Slot *, kWarp> &slots, const A &a, const B &b
   }
 }
 
-double fromTf32(float x) {
-  return static_cast<double>(std::bit_cast<float>(std::bit_cast<uint32_t>(x) & 0xffffe000u));
-}
 double fromBf16(uint32_t bits) {
   return static_cast<double>(std::bit_cast<float>(bits << 16));
 }
@@ -554,14 +551,6 @@ void BlockRunner::finish(Meeting &meeting) {
     }
     return;
   }
-  case Together::Tf32:
-    multiplyTile<8>(
-        slots,
-        [&](int r, int k) {
-          return fromTf32(static_cast<const float *>(slots[r % 8 * 4 + k % 4]->matrix.a)[r / 8 + k / 4 * 2]);
-        },
-        [&](int k, int c) { return fromTf32(static_cast<const float *>(slots[c * 4 + k % 4]->matrix.b)[k / 4]); });
-    return;
   case Together::Bf16:
     multiplyTile<16>(
         slots,
@@ -645,11 +634,6 @@ public:
   }
   void commitCopies() override { current->commitCopies(); }
   void waitCopies(int groups) override { current->waitCopies(groups); }
-  void multiplyTf32(float *sums, const float *a, const float *b) override {
-    Slot slot;
-    slot.matrix = {sums, a, b};
-    current->meet({Together::Tf32, 0xffffffffu}, slot);
-  }
   void multiplyBf16(float *sums, const uint32_t *a, const uint32_t *b) override {
     Slot slot;
     slot.matrix = {sums, a, b};

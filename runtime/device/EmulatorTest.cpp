@@ -487,17 +487,6 @@ TEST_F(EmulatedModule, CopiesToStaticSharedMemoryAndNowhereElse) {
 
 // --- matrix instructions --------------------------------------------------------------------------------------------
 
-extern "C" __global__ void multipliesTf32(const float *a, const float *b, float *c) {
-  const int group = cuda::lane() / 4, t = cuda::lane() % 4;
-  float sums[4] = {100, 100, 100, 100};
-  const float own[4] = {a[group * 8 + t], a[(group + 8) * 8 + t], a[group * 8 + t + 4], a[(group + 8) * 8 + t + 4]};
-  const float column[2] = {b[t * 8 + group], b[(t + 4) * 8 + group]};
-  cuda::multiplyTf32(sums, own, column);
-  for (int i = 0; i < 4; ++i)
-    c[(group + i / 2 * 8) * 8 + 2 * t + i % 2] = sums[i];
-}
-HECTOR_CUDA_KERNEL(multipliesTf32)
-
 uint32_t bf16Bits(float x) {
   return std::bit_cast<uint32_t>(x) >> 16;
 }
@@ -545,32 +534,43 @@ template <class T> void checkProduct(cuda::HostEntry *entry, int rows, int depth
 }
 
 TEST(EmulatedMatrices, AreMultiplied) {
-  checkProduct<float>(multipliesTf32_host, 16, 8);
   checkProduct<float>(multipliesBf16_host, 16, 16);
   checkProduct<double>(multipliesF64_host, 8, 4);
 }
 
-TEST(EmulatedMatrices, OfTf32DropDigitsOfOperandsAndSums) {
-  std::vector<float> a(16 * 8, 0.0f), b(8 * 8, 0.0f), c(16 * 8);
-  a[0] = 1.0f + 0x1.8p-11f;  // truncated to 1
-  b[0] = 1.0f;
-  a[8] = 0x1p-17f;  // 100 + 2^-17 - 2^-27 is next to 100 + 2^-17, the float after 100
-  b[1] = 1.0f - 0x1p-10f;
-  EXPECT_OK(launch(Emulator(), multipliesTf32_host, 1, 32, 0, static_cast<const float *>(a.data()),
+TEST(EmulatedMatrices, DropDigitsOfSums) {
+  std::vector<float> a(16 * 16, 0.0f), b(16 * 8, 0.0f), c(16 * 8);
+  a[16] = 0x1p-17f;  // 100 + 2^-17 - 2^-25 is next to 100 + 2^-17, the float after 100
+  b[1] = 1.0f - 0x1p-8f;
+  EXPECT_OK(launch(Emulator(), multipliesBf16_host, 1, 32, 0, static_cast<const float *>(a.data()),
                    static_cast<const float *>(b.data()), c.data()));
-  EXPECT_EQ(c[0], 101.0f);
   EXPECT_EQ(c[9], 100.0f);
 }
 
-TEST(EmulatedMatrices, SplitFloatsHave21Bits) {
-  for (float x : {1.0f / 3, -2.0f / 3, 12345.678f, 1e-20f}) {
-    const cuda::SplitTf32 split = cuda::splitTf32(x);
-    EXPECT_EQ(std::bit_cast<uint32_t>(split.big) & 0x1fffu, 0u);
-    const auto small = std::bit_cast<float>(std::bit_cast<uint32_t>(split.small) & 0xffffe000u);  // what is taken
-    EXPECT_LE(std::abs(double{split.big} + double{small} - double{x}), std::abs(double{x}) * 0x1p-21);
+extern "C" __global__ void loadsMatrices(const uint16_t *from, uint32_t *to) {
+  uint32_t plain[4], transposed[4];
+  cuda::loadMatrices<false>(plain, from + cuda::lane() * 8);
+  cuda::loadMatrices<true>(transposed, from + cuda::lane() * 8);
+  for (int m = 0; m < 4; ++m) {
+    to[m * 32 + cuda::lane()] = plain[m];
+    to[(m + 4) * 32 + cuda::lane()] = transposed[m];
   }
-  const cuda::SplitTf32 split = cuda::splitTf32(std::bit_cast<float>(0x7fffffffu));
-  EXPECT_TRUE(std::isnan(split.big + split.small));
+}
+HECTOR_CUDA_KERNEL(loadsMatrices)
+
+TEST(EmulatedMatrices, AreLoadedByRowsAndByColumns) {
+  std::vector<uint16_t> from(4 * 64);
+  for (size_t i = 0; i < from.size(); ++i)
+    from[i] = static_cast<uint16_t>(i * 3);
+  std::vector<uint32_t> to(8 * 32);
+  EXPECT_OK(launch(Emulator(), loadsMatrices_host, 1, 32, 0, static_cast<const uint16_t *>(from.data()), to.data()));
+  auto at = [&](int m, int row, int column) { return uint32_t{from[m * 64 + row * 8 + column]}; };
+  for (int m = 0; m < 4; ++m)
+    for (int group = 0; group < 8; ++group)
+      for (int t = 0; t < 4; ++t) {
+        EXPECT_EQ(to[m * 32 + group * 4 + t], at(m, group, 2 * t) | at(m, group, 2 * t + 1) << 16);
+        EXPECT_EQ(to[(m + 4) * 32 + group * 4 + t], at(m, 2 * t, group) | at(m, 2 * t + 1, group) << 16);
+      }
 }
 
 // --- failures -------------------------------------------------------------------------------------------------------

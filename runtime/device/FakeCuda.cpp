@@ -1,6 +1,6 @@
 /// Stands in for the CUDA driver in tests: device memory is host memory, and all work is done at once. Every program
-/// has the kernel `triple(int *numbers, int64_t count)`. `fakeCudaFail` makes the calls of one function fail, and
-/// `fakeCudaLive` counts what was made and not released.
+/// has the kernel `triple(int *numbers, int64_t count)`. `fakeCudaFail` makes the calls of one function fail,
+/// `fakeCudaLive` counts what was made and not released, and `fakeCudaLoaded` is the code that was loaded last.
 
 #include <cstdint>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 
 namespace {
 
-std::string failingCall;
+std::string failingCall, loadedCode;
 int failingError = 0;
 int64_t live = 0;
 int depth = 0;  // of contexts that are current
@@ -57,6 +57,9 @@ extern "C" {
 void fakeCudaFail(const char *function, int error) {
   failingCall = function;
   failingError = error;
+}
+const char *fakeCudaLoaded() {
+  return loadedCode.c_str();
 }
 /// Objects, memory and current contexts.
 int64_t fakeCudaLive() {
@@ -171,7 +174,8 @@ int cuEventElapsedTime(float *milliseconds, void *, void *) {
   return result("cuEventElapsedTime");
 }
 
-int cuModuleLoadData(void **module, const void *) {
+int cuModuleLoadData(void **module, const void *image) {
+  loadedCode = static_cast<const char *>(image);  // text of tests, which ends with a zero
   return make("cuModuleLoadData", module, &someModule);
 }
 int cuModuleUnload(void *) {

@@ -25,6 +25,8 @@ namespace fs = std::filesystem;
 struct Nvrtc::Functions {
   int (*version)(int *major, int *minor) = nullptr;
   const char *(*getErrorString)(int result) = nullptr;
+  int (*getNumSupportedArchs)(int *count) = nullptr;
+  int (*getSupportedArchs)(int *architectures) = nullptr;
   int (*createProgram)(void **program, const char *source, const char *name, int numHeaders, const char *const *headers,
                        const char *const *includeNames) = nullptr;
   int (*destroyProgram)(void **program) = nullptr;
@@ -54,6 +56,8 @@ Result<Nvrtc> Nvrtc::open(const std::string &library) {
   missing = nullptr;
   get("nvrtcVersion", functions->version);
   get("nvrtcGetErrorString", functions->getErrorString);
+  get("nvrtcGetNumSupportedArchs", functions->getNumSupportedArchs);
+  get("nvrtcGetSupportedArchs", functions->getSupportedArchs);
   get("nvrtcCreateProgram", functions->createProgram);
   get("nvrtcDestroyProgram", functions->destroyProgram);
   get("nvrtcCompileProgram", functions->compileProgram);
@@ -70,6 +74,18 @@ Result<Nvrtc> Nvrtc::open(const std::string &library) {
   const bool isKnown = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0] != '\0';
   return Nvrtc(std::move(functions), isKnown ? map->l_name : library,
                std::to_string(major) + "." + std::to_string(minor));
+}
+
+Result<std::vector<int>> Nvrtc::architectures() const {
+  int count = 0;
+  int error = functions->getNumSupportedArchs(&count);
+  std::vector<int> found(static_cast<size_t>(std::max(count, 0)));
+  if (!error)
+    error = functions->getSupportedArchs(found.data());
+  if (error)
+    return Status::failed(title() + " does not say which GPUs it compiles for: " + functions->getErrorString(error));
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 Nvrtc::Output Nvrtc::compile(const CodeRequest &request) const {
@@ -256,9 +272,14 @@ private:
 
 }  // namespace
 
+std::vector<std::string> commonCudaFlags(bool isFused) {
+  return {"-std=c++20", isFused ? "--fmad=true" : "--fmad=false", "-lineinfo"};
+}
+
 std::vector<std::string> cudaFlags(int architecture, bool isFused) {
-  return {"--gpu-architecture=sm_" + std::to_string(architecture), "-std=c++20",
-          isFused ? "--fmad=true" : "--fmad=false", "-lineinfo"};
+  std::vector<std::string> flags = commonCudaFlags(isFused);
+  flags.insert(flags.begin(), "--gpu-architecture=sm_" + std::to_string(architecture));
+  return flags;
 }
 
 Result<CompiledCode> compileCuda(const CodeRequest &request, const Nvrtc &nvrtc, const JitEvents &events) {

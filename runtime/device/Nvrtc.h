@@ -23,6 +23,8 @@ public:
   const std::string &path() const { return file; }
   /// "NVRTC 13.0".
   std::string title() const { return "NVRTC " + version; }
+  /// What it compiles for, such as 90 for sm_90, by rising number. Fails where it does not say.
+  Result<std::vector<int>> architectures() const;
 
   struct Output {
     int error = 0;  // 0 where there is a cubin
@@ -53,8 +55,9 @@ struct NvrtcPlaces {
 /// before the system's folders.
 NvrtcPlaces nvrtcPlaces(const std::string &root = "");
 
-/// The flags of all generated code, for a compute capability of 10 * major + minor. Products and sums are rounded one
-/// by one unless `isFused`.
+/// The flags of all generated code, whatever GPU it is for. Products and sums are rounded one by one unless `isFused`.
+std::vector<std::string> commonCudaFlags(bool isFused = false);
+/// The same and the one for a GPU, of compute capability 10 * major + minor.
 std::vector<std::string> cudaFlags(int architecture, bool isFused = false);
 
 /// Finds a cubin in the cache or compiles it with NVRTC. As `findOrCompile` otherwise.

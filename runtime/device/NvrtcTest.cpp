@@ -94,6 +94,13 @@ TEST_F(RealNvrtcTest, ErrorsAreShownWithTheirLines) {
       << message;
 }
 
+TEST_F(RealNvrtcTest, SaysWhatItCompilesFor) {
+  auto architectures = nvrtc->architectures();
+  ASSERT_TRUE(architectures) << architectures.status().message();
+  EXPECT_TRUE(std::is_sorted(architectures->begin(), architectures->end()));
+  EXPECT_TRUE(std::binary_search(architectures->begin(), architectures->end(), 90));
+}
+
 TEST_F(RealNvrtcTest, AnArchitectureThatItDoesNotKnowIsAnError) {
   CodeRequest odd = request();
   odd.flags = cudaFlags(12);

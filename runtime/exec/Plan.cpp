@@ -201,8 +201,9 @@ private:
       return "has blocks of " + counted(device.threads, "thread") + ", which is no multiple of 32 up to 1024";
     if (device.blocks < 1 || device.blocks > 32)
       return "has " + counted(device.blocks, "block") + " for a multiprocessor; 1 to 32 are possible";
-    if (device.sharedBytes < 0)
-      return "has a negative amount of shared memory";
+    if (device.sharedBytes < 0 || device.sharedBytes > kMostSharedBytes)
+      return "has blocks with " + counted(device.sharedBytes, "byte") + " of shared memory; 0 to " +
+             std::to_string(kMostSharedBytes) + " are possible";
     if (device.schedule > Schedule::Chunks)
       return "has a schedule that does not exist";
     if (device.schedule != Schedule::Pieces && device.schedule != Schedule::Tiles && !launch.totals.empty())

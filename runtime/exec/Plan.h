@@ -79,6 +79,9 @@ enum class Schedule : uint8_t {
 /// Threads of a block of the joins of totals.
 inline constexpr int kJoinThreads = 256;
 
+/// The most shared memory that a block has on any GPU that kernels are written for.
+inline constexpr int64_t kMostSharedBytes = 227 << 10;
+
 /// What a launch needs on a GPU. All kernels of a launch have the same parameters: tables that are read, tables that
 /// are written, buffers, index arrays, a pointer for each total, one for what Chunks carry, and `cuda::Sizes`.
 struct DeviceLaunch {
@@ -138,13 +141,18 @@ struct Plan {
   std::vector<Port> inputs = {};
   std::vector<Port> outputs = {};  // two may name one table, and one may be an input
   std::vector<Step> steps = {};    // in the order in which they run; phases in their order
-  std::string source = {};         // the C++ text of all kernels
+  std::string source = {};         // the text of all kernels: C++, or CUDA for a GPU
   bool wideIds = false;            // the source was made for 64-bit index arrays
   /// Ends at which every relation has to join one node type: those that the plan relies on.
   std::vector<Side> relationEnds = {};
 
   bool operator==(const Plan &) const = default;
 };
+
+/// Whether the launches of a plan are for a GPU. All of them are, or none.
+inline bool isForDevices(const Plan &plan) {
+  return !plan.steps.empty() && plan.steps[0].launch.device.has_value();
+}
 
 /// Bytes of one number.
 int64_t byteSize(Storage storage);

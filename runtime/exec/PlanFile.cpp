@@ -5,6 +5,7 @@
 #include "runtime/storage/File.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -25,6 +26,7 @@ constexpr const char *kBuild = "build";
 constexpr const char *kModel = "model";
 constexpr const char *kSource = "source";
 constexpr const char *kCode = "code.cpu";
+constexpr std::string_view kCubin = "code.cuda.sm_";  // and the number of the architecture
 
 std::string_view textOf(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
@@ -36,23 +38,28 @@ std::span<const std::byte> bytesOf(std::string_view text) {
 
 // --- the section `build` --------------------------------------------------------------------------------------------
 
-std::string buildText(const CodeOrigin &made) {
+std::string buildText(const CodeOrigin &made, bool isForCpu) {
   auto list = [](const std::vector<std::string> &words) {
     std::string text;
     for (const std::string &word : words)
       text += " " + asWord(word);
     return text + "\n";
   };
+  std::string text = "version " + asWord(made.version) + "\nheaders " + asWord(made.headers) + "\ncompiler " +
+                     asWord(made.compiler) + "\nflags" + list(made.flags);
   const Processor &processor = made.processor;
-  return "version " + asWord(made.version) + "\nheaders " + asWord(made.headers) + "\ncompiler " +
-         asWord(made.compiler) + "\nflags" + list(made.flags) + "processor " + asWord(processor.architecture) +
-         " name=" + asWord(processor.name) + " model=" + asWord(processor.model) +
-         " stepping=" + asWord(processor.stepping) + "\nfeatures" + list(processor.features);
+  if (isForCpu)
+    text += "processor " + asWord(processor.architecture) + " name=" + asWord(processor.name) +
+            " model=" + asWord(processor.model) + " stepping=" + asWord(processor.stepping) + "\nfeatures" +
+            list(processor.features);
+  return text;
 }
 
-Result<CodeOrigin> parseBuildText(std::string_view text) {
+Result<CodeOrigin> parseBuildText(std::string_view text, bool isForCpu) {
   CodeOrigin made;
-  std::vector<std::string> missing = {"version", "headers", "compiler", "flags", "processor", "features"};
+  std::vector<std::string> missing = {"version", "headers", "compiler", "flags"};
+  if (isForCpu)
+    missing.insert(missing.end(), {"processor", "features"});
   int64_t number = 0;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
@@ -111,12 +118,30 @@ public:
     return readSections(text.substr(kFirstLine.size(), last + 1 - kFirstLine.size()), end + 1);
   }
 
-  /// A section that every plan has.
+  /// A section that every plan has, or every plan for a CPU.
   Result<std::span<const std::byte>> section(const std::string &name) const {
     auto found = sections.find(name);
     if (found == sections.end())
-      return Status::invalid(file + ": there is no section " + inTicks(name) + ", which every plan for a CPU has");
+      return Status::invalid(file + ": there is no section " + inTicks(name) + ", which every plan " +
+                             (name == kCode ? "for a CPU " : "") + "has");
     return found->second;
+  }
+
+  /// The sections with code for GPUs, by rising architecture. Names with something else than a number are of others.
+  std::vector<Cubin> cubins() const {
+    std::vector<Cubin> found;
+    for (const auto &[name, bytes] : sections) {
+      if (!name.starts_with(kCubin))
+        continue;
+      const std::string number = name.substr(kCubin.size());
+      int architecture = 0;
+      auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), architecture);
+      if (error == std::errc() && std::to_string(architecture) == number && architecture > 0)
+        found.push_back({architecture, bytes});
+    }
+    std::sort(found.begin(), found.end(),
+              [](const Cubin &a, const Cubin &b) { return a.architecture < b.architecture; });
+    return found;
   }
 
   /// A failure in a section, with its place.
@@ -200,16 +225,24 @@ Result<SavedPlan> parsePlanFile(std::span<const std::byte> bytes, const std::str
   auto parsed = parsePlanText(textOf(*planSection));
   if (!parsed)
     return reader.inSection(kPlan, parsed.status());
-  if (parsed->origin.backend != "cpu")
+  const bool isForCpu = parsed->origin.backend == kCpu;
+  if (!isForCpu && parsed->origin.backend != kCuda)
     return Status::invalid(name + ": this plan was made for the backend " + inTicks(parsed->origin.backend) +
-                           ", and this version of Hector has `cpu`; compile the model again");
+                           ", and this version of Hector has `cpu` and `cuda`; compile the model again");
   SavedPlan saved;
-  auto build = reader.section(kBuild), model = reader.section(kModel), source = reader.section(kSource),
-       code = reader.section(kCode);
-  for (const auto *section : {&build, &model, &source, &code})
+  auto build = reader.section(kBuild), model = reader.section(kModel), source = reader.section(kSource);
+  for (const auto *section : {&build, &model, &source})
     if (!*section)
       return section->status();
-  auto made = parseBuildText(textOf(*build));
+  if (isForCpu) {
+    auto code = reader.section(kCode);
+    if (!code)
+      return code.status();
+    saved.code = *code;
+  } else {
+    saved.cubins = reader.cubins();
+  }
+  auto made = parseBuildText(textOf(*build), isForCpu);
   if (!made)
     return reader.inSection(kBuild, made.status());
   parsed->plan.source = textOf(*source);
@@ -217,7 +250,6 @@ Result<SavedPlan> parsePlanFile(std::span<const std::byte> bytes, const std::str
   saved.origin = std::move(parsed->origin);
   saved.origin.modelText = textOf(*model);
   saved.made = std::move(*made);
-  saved.code = *code;
   saved.owner = std::move(owner);
   return saved;
 }
@@ -240,12 +272,16 @@ Result<SavedPlan> readPlanFile(const std::string &path) {
 }
 
 Status writePlanFile(const std::string &path, const SavedPlan &saved) {
-  const std::string plan = planText(*saved.plan, saved.origin), build = buildText(saved.made);
-  const PlanSection sections[] = {{kPlan, bytesOf(plan)},
-                                  {kBuild, bytesOf(build)},
-                                  {kModel, bytesOf(saved.origin.modelText)},
-                                  {kSource, bytesOf(saved.plan->source)},
-                                  {kCode, saved.code}};
+  const bool isForCpu = saved.origin.backend == kCpu;
+  const std::string plan = planText(*saved.plan, saved.origin), build = buildText(saved.made, isForCpu);
+  std::vector<PlanSection> sections = {{kPlan, bytesOf(plan)},
+                                       {kBuild, bytesOf(build)},
+                                       {kModel, bytesOf(saved.origin.modelText)},
+                                       {kSource, bytesOf(saved.plan->source)}};
+  if (isForCpu)
+    sections.push_back({kCode, saved.code});
+  for (const Cubin &cubin : saved.cubins)
+    sections.push_back({std::string(kCubin) + std::to_string(cubin.architecture), cubin.code});
   const std::string head = planFileHead(sections);
   std::vector<std::span<const std::byte>> pieces = {bytesOf(head)};
   for (const PlanSection &section : sections)

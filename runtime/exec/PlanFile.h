@@ -4,7 +4,7 @@
 ///
 ///   hector plan 1
 ///   section plan 2312 6f1c…       the bytes that it has, and their hash
-///   section code.cpu 90112 03ba…
+///   section code.cpu 90112 03ba…  or code.cuda.sm_90, once for each kind of GPU
 ///   checked 91d2…                 the hash of all lines above
 ///
 /// Every byte is covered by a hash, so that damage is found before anything is used. Hashes do not tell who wrote a
@@ -28,20 +28,27 @@ namespace hector::exec {
 /// What compiled code was made by and for. It fits where all of this is the same, and the processor has no less.
 struct CodeOrigin {
   std::string version;             // of Hector
-  std::string headers;             // the hash of all that the source includes, the layout of `cpu::Frame` among it
-  std::string compiler;            // for messages: "g++ 12.2.0"
-  std::vector<std::string> flags;  // of the compiler
-  Processor processor;
+  std::string headers;             // the hash of all that the source includes: the layout of a kernel's arguments
+  std::string compiler;            // for messages: "g++ 12.2.0"; empty where there was none
+  std::vector<std::string> flags;  // of the compiler, but for the kind of GPU
+  Processor processor = {};        // of code for a CPU
 
   bool operator==(const CodeOrigin &) const = default;
 };
 
+/// Machine code for one kind of GPU.
+struct Cubin {
+  int architecture = 0;  // 90 for sm_90
+  std::span<const std::byte> code;
+};
+
+/// Code is valid as long as `owner` or a copy of it.
 struct SavedPlan {
   std::shared_ptr<const Plan> plan;
   PlanOrigin origin;
   CodeOrigin made;
-  /// A shared object, valid as long as `owner` or a copy of it.
-  std::span<const std::byte> code;
+  std::span<const std::byte> code;  // of a plan for a CPU: a shared object
+  std::vector<Cubin> cubins;        // of a plan for GPUs, by rising architecture; none where it was made without NVRTC
   std::shared_ptr<const void> owner;
 };
 

@@ -47,10 +47,23 @@ SavedPlan example() {
   return saved;
 }
 
+/// The same for two kinds of GPUs.
+SavedPlan cudaExample() {
+  SavedPlan saved = example();
+  Plan plan = example::devicePlan();
+  plan.source = saved.plan->source;
+  saved.plan = std::make_shared<const Plan>(std::move(plan));
+  saved.origin.backend = kCuda;
+  saved.made = {"0.1.0", "0011", "NVRTC 13.0", {"-std=c++20"}};
+  saved.code = {};
+  saved.cubins = {{90, bytesOf(code()).first(100)}, {100, bytesOf(code()).subspan(100)}};
+  return saved;
+}
+
 class PlanFileTest : public FolderTest {
 protected:
-  std::string writeExample() {
-    Status status = writePlanFile(path("example.plan"), example());
+  std::string writeExample(const SavedPlan &saved = example()) {
+    Status status = writePlanFile(path("example.plan"), saved);
     EXPECT_TRUE(status.isOk()) << status.message();
     return contents(path("example.plan"));
   }
@@ -62,8 +75,8 @@ protected:
   }
 
   /// The sections of the example, by name, in their order.
-  std::vector<std::pair<std::string, std::string>> sections() {
-    const std::string file = writeExample();
+  std::vector<std::pair<std::string, std::string>> sections(const SavedPlan &saved = example()) {
+    const std::string file = writeExample(saved);
     std::vector<std::pair<std::string, std::string>> found;
     size_t at = file.find("\nchecked ") + 1 + 8 + 32 + 1;
     for (size_t line = file.find("section "); line < file.find("\nchecked "); line = file.find("section ", line + 1)) {
@@ -99,6 +112,45 @@ TEST_F(PlanFileTest, IsReadAsItWasWritten) {
   EXPECT_TRUE(std::ranges::equal(saved->code, expected.code));
 }
 
+TEST_F(PlanFileTest, HoldsCodeForSeveralGpus) {
+  writeExample(cudaExample());
+  Result<SavedPlan> saved = readPlanFile(path("example.plan"));
+  ASSERT_TRUE(saved) << saved.status().message();
+  const SavedPlan expected = cudaExample();
+  EXPECT_TRUE(*saved->plan == *expected.plan);
+  EXPECT_TRUE(saved->origin == expected.origin);
+  EXPECT_TRUE(saved->made == expected.made);
+  EXPECT_TRUE(saved->code.empty());
+  ASSERT_EQ(saved->cubins.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(saved->cubins[i].architecture, expected.cubins[i].architecture);
+    EXPECT_TRUE(std::ranges::equal(saved->cubins[i].code, expected.cubins[i].code));
+  }
+}
+
+TEST_F(PlanFileTest, MayHoldNoCodeForGpus) {
+  SavedPlan bare = cudaExample();
+  bare.made.compiler = "";
+  bare.cubins = {};
+  writeExample(bare);
+  Result<SavedPlan> saved = readPlanFile(path("example.plan"));
+  ASSERT_TRUE(saved) << saved.status().message();
+  EXPECT_TRUE(saved->cubins.empty());
+  EXPECT_TRUE(saved->made == bare.made);
+}
+
+TEST_F(PlanFileTest, CodeForGpusHasANumber) {
+  for (const char *name : {"code.cuda.sm_", "code.cuda.sm_90a", "code.cuda.sm_-90", "code.cuda.sm_090",
+                           "code.cuda.sm_0", "code.cuda.sm_99999999999", "code.cuda"}) {
+    auto list = sections(cudaExample());
+    list.push_back({name, "other"});
+    const std::string file = fileOf(list);
+    Result<SavedPlan> saved = parse(file);
+    ASSERT_TRUE(saved) << saved.status().message();
+    EXPECT_EQ(saved->cubins.size(), 2u) << name;
+  }
+}
+
 TEST_F(PlanFileTest, BytesOutliveTheFile) {
   writeExample();
   Result<SavedPlan> saved = readPlanFile(path("example.plan"));
@@ -108,21 +160,21 @@ TEST_F(PlanFileTest, BytesOutliveTheFile) {
 }
 
 TEST_F(PlanFileTest, EveryTruncationIsFound) {
-  const std::string file = writeExample();
-  for (size_t size = 0; size < file.size(); ++size) {
-    const std::string failure = failureOf(file.substr(0, size));
-    EXPECT_TRUE(failure.starts_with("a.plan: byte ")) << size << ": " << failure;
-  }
+  for (const std::string &file : {writeExample(), writeExample(cudaExample())})
+    for (size_t size = 0; size < file.size(); ++size) {
+      const std::string failure = failureOf(file.substr(0, size));
+      EXPECT_TRUE(failure.starts_with("a.plan: byte ")) << size << ": " << failure;
+    }
 }
 
 TEST_F(PlanFileTest, EveryFlippedBitIsFound) {
-  const std::string file = writeExample();
-  for (size_t bit = 0; bit < 8 * file.size(); ++bit) {
-    std::string flipped = file;
-    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
-    const std::string failure = failureOf(flipped);
-    EXPECT_TRUE(failure.starts_with("a.plan: byte ")) << bit << ": " << failure;
-  }
+  for (const std::string &file : {writeExample(), writeExample(cudaExample())})
+    for (size_t bit = 0; bit < 8 * file.size(); ++bit) {
+      std::string flipped = file;
+      flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+      const std::string failure = failureOf(flipped);
+      EXPECT_TRUE(failure.starts_with("a.plan: byte ")) << bit << ": " << failure;
+    }
 }
 
 TEST_F(PlanFileTest, SaysWhereItIsDamaged) {
@@ -160,7 +212,7 @@ TEST_F(PlanFileTest, OtherFilesAreRefused) {
 
 TEST_F(PlanFileTest, UnknownSectionsAreLeftAlone) {
   auto list = sections();
-  list.insert(list.begin() + 1, {"code.cuda", "something"});
+  list.insert(list.begin() + 1, {"code.other", "something"});
   EXPECT_EQ(failureOf(fileOf(list)), "");
 }
 
@@ -173,7 +225,8 @@ TEST_F(PlanFileTest, SectionsAreThereOnce) {
     list = sections();
     const std::string name = list[i].first;
     list.erase(list.begin() + static_cast<int64_t>(i));
-    EXPECT_EQ(failureOf(fileOf(list)), "a.plan: there is no section `" + name + "`, which every plan for a CPU has");
+    EXPECT_EQ(failureOf(fileOf(list)), "a.plan: there is no section `" + name + "`, which every plan " +
+                                           (name == "code.cpu" ? "for a CPU has" : "has"));
   }
 }
 
@@ -201,11 +254,11 @@ TEST_F(PlanFileTest, SizesAreNotTrusted) {
 
 TEST_F(PlanFileTest, OtherBackendsAreRefused) {
   SavedPlan saved = example();
-  saved.origin.backend = "cuda";
-  ASSERT_TRUE(writePlanFile(path("cuda.plan"), saved).isOk());
-  EXPECT_EQ(readPlanFile(path("cuda.plan")).status().message(),
-            path("cuda.plan") + ": this plan was made for the backend `cuda`, and this version of Hector has `cpu`; "
-                                "compile the model again");
+  saved.origin.backend = "vulkan";
+  ASSERT_TRUE(writePlanFile(path("other.plan"), saved).isOk());
+  EXPECT_EQ(readPlanFile(path("other.plan")).status().message(),
+            path("other.plan") + ": this plan was made for the backend `vulkan`, and this version of Hector has `cpu` "
+                                 "and `cuda`; compile the model again");
 }
 
 TEST_F(PlanFileTest, FailedWritesLeaveNothing) {

@@ -81,8 +81,7 @@ TEST(PlanTest, TotalsHaveAJoin) {
 /// What is wrong with the example on a GPU once its last launch is changed.
 template <class F> static std::string deviceFaultOf(F &&change) {
   return faultOf([&](Plan &plan) {
-    for (Step &step : plan.steps)
-      step.launch.device.emplace().schedule = step.launch.totals.empty() ? Schedule::Units : Schedule::Pieces;
+    plan = example::devicePlan();
     change(*plan.steps.back().launch.device);
   });
 }
@@ -98,7 +97,10 @@ TEST(PlanTest, GridsArePossible) {
             step + "blocks of 100 threads, which is no multiple of 32 up to 1024");
   EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.threads = 2048; }),
             step + "blocks of 2048 threads, which is no multiple of 32 up to 1024");
-  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.sharedBytes = -1; }), step + "a negative amount of shared memory");
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.sharedBytes = -1; }),
+            step + "blocks with -1 bytes of shared memory; 0 to 232448 are possible");
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.sharedBytes = int64_t{1} << 40; }),
+            step + "blocks with 1099511627776 bytes of shared memory; 0 to 232448 are possible");
   for (Schedule schedule : {Schedule::Units, Schedule::Chunks})
     EXPECT_EQ(deviceFaultOf([=](DeviceLaunch &d) { d.schedule = schedule; }), step + "totals, but no pieces");
   EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.schedule = static_cast<Schedule>(9); }),

@@ -20,6 +20,7 @@ constexpr std::array<const char *, 4> kOrders = {"none", "by_type", "by_dst", "b
 constexpr std::array<const char *, 4> kPhases = {"graph", "weights", "forward", "backward"};
 constexpr std::array<const char *, 2> kSlots = {"sorted", "full"};
 constexpr std::array<const char *, 2> kSides = {"src", "dst"};
+constexpr std::array<const char *, 4> kSchedules = {"units", "pieces", "tiles", "chunks"};
 
 template <class E, size_t N> const char *nameIn(const std::array<const char *, N> &names, E value) {
   return names[static_cast<size_t>(value)];
@@ -178,8 +179,13 @@ std::string TextLine::neededField(const std::string &name) {
   return value.value_or("");
 }
 
-int64_t TextLine::neededNumber(const std::string &name) {
-  return toNumber(neededField(name), inTicks(name), 0, std::numeric_limits<int64_t>::max());
+int64_t TextLine::neededNumber(const std::string &name, int64_t most) {
+  return toNumber(neededField(name), inTicks(name), 0, most);
+}
+
+int64_t TextLine::numberOr(const std::string &name, int64_t otherwise, int64_t most) {
+  std::optional<std::string> value = field(name);
+  return value ? toNumber(*value, inTicks(name), 0, most) : otherwise;
 }
 
 std::string TextLine::finish() {
@@ -246,36 +252,73 @@ void writeGraphNeeds(std::string &text, const Plan &plan) {
   text += line.empty() ? "" : line + "\n";
 }
 
-void writeTables(std::string &text, const Plan &plan) {
-  const std::vector<MemoryPlan::Table> lifetimes = findLifetimes(plan);
-  size_t nameWidth = 0, rowWidth = 0, domainWidth = 0;
-  auto row = [](const TableSpec &table) {
+/// The columns of tables that stand below each other.
+class TableColumns {
+public:
+  explicit TableColumns(const std::vector<TableSpec> &tables) {
+    for (const TableSpec &table : tables) {
+      nameWidth = std::max(nameWidth, asWord(table.name).size());
+      rowWidth = std::max(rowWidth, rowOf(table).size());
+      domainWidth = std::max(domainWidth, domainOf(table).size());
+    }
+  }
+
+  /// "att domain=edge row=8 type=f32 order=by_dst".
+  std::string line(const TableSpec &table) const {
+    std::string text = padded(asWord(table.name), nameWidth) + " " + padded(domainOf(table), domainWidth) + " " +
+                       padded(rowOf(table), rowWidth) + " type=" + nameIn(kStorages, table.storage);
+    if (table.order != Order::None)
+      text += std::string(" order=") + nameIn(kOrders, table.order);
+    return text;
+  }
+
+private:
+  static std::string rowOf(const TableSpec &table) {
     std::string shape;
     for (int64_t extent : table.shape)
       shape += (shape.empty() ? "row=" : "x") + std::to_string(extent);
     return shape;
-  };
-  auto domain = [](const TableSpec &table) { return std::string("domain=") + nameIn(kDomains, table.domain); };
-  for (const TableSpec &table : plan.tables) {
-    nameWidth = std::max(nameWidth, asWord(table.name).size());
-    rowWidth = std::max(rowWidth, row(table).size());
-    domainWidth = std::max(domainWidth, domain(table).size());
   }
+  static std::string domainOf(const TableSpec &table) {
+    return std::string("domain=") + nameIn(kDomains, table.domain);
+  }
+
+  size_t nameWidth = 0, rowWidth = 0, domainWidth = 0;
+};
+
+void writeTables(std::string &text, const Plan &plan) {
+  const std::vector<MemoryPlan::Table> lifetimes = findLifetimes(plan);
+  const TableColumns columns(plan.tables);
   const size_t numberWidth = std::to_string(plan.tables.size()).size();
-  for (size_t i = 0; i < plan.tables.size(); ++i) {
-    const TableSpec &table = plan.tables[i];
-    text += "table " + padded(std::to_string(i), numberWidth) + " " + padded(asWord(table.name), nameWidth) + " " +
-            padded(domain(table), domainWidth) + " " + padded(row(table), rowWidth) +
-            " type=" + nameIn(kStorages, table.storage);
-    if (table.order != Order::None)
-      text += std::string(" order=") + nameIn(kOrders, table.order);
-    text += lifetime(lifetimes[i]) + "\n";
-  }
+  for (size_t i = 0; i < plan.tables.size(); ++i)
+    text += "table " + padded(std::to_string(i), numberWidth) + " " + columns.line(plan.tables[i]) +
+            lifetime(lifetimes[i]) + "\n";
   text += "\n";
   for (const Port &port : plan.inputs)
     text += "input " + asWord(port.name) + " " + std::to_string(port.table) + "\n";
   for (const Port &port : plan.outputs)
     text += "output " + asWord(port.name) + " " + std::to_string(port.table) + "\n";
+}
+
+/// Fields that have their defaults are left out.
+void writeDevice(std::string &text, const DeviceLaunch &device) {
+  const DeviceLaunch defaults;
+  text += std::string("  device ") + nameIn(kSchedules, device.schedule) + " lanes=" + std::to_string(device.lanes) +
+          " threads=" + std::to_string(device.threads);
+  auto number = [&](const char *name, int64_t value, int64_t otherwise) {
+    if (value != otherwise)
+      text += std::string(" ") + name + "=" + std::to_string(value);
+  };
+  number("blocks", device.blocks, defaults.blocks);
+  number("shared_bytes", device.sharedBytes, defaults.sharedBytes);
+  number("tile_rows", device.tileRows, defaults.tileRows);
+  if (device.rows != defaults.rows)
+    text += std::string(" rows=") + nameIn(kDomains, device.rows);
+  number("part_bytes", device.partBytes, defaults.partBytes);
+  text += "\n";
+  const TableColumns columns(device.buffers);
+  for (const TableSpec &buffer : device.buffers)
+    text += "  buffer " + columns.line(buffer) + "\n";
 }
 
 void writeLaunch(std::string &text, const Plan &plan, const Step &step) {
@@ -311,6 +354,8 @@ void writeLaunch(std::string &text, const Plan &plan, const Step &step) {
   if (scratch != ScratchSpec())
     text += "  scratch bytes=" + std::to_string(scratch.bytes) + " row_bytes=" + std::to_string(scratch.bytesPerRow) +
             " rows=" + nameIn(kDomains, scratch.domain) + "\n";
+  if (launch.device)
+    writeDevice(text, *launch.device);
 }
 
 }  // namespace
@@ -341,7 +386,8 @@ public:
     const std::string keyword = line.keyword();
     if (keyword == "launch")
       seenInLaunch.clear();
-    static const std::set<std::string_view> kMany = {"set", "size", "table", "input", "output", "launch", "total"};
+    static const std::set<std::string_view> kMany = {"set",    "size",   "table", "input",
+                                                     "output", "launch", "total", "buffer"};
     if (!kMany.contains(keyword) && !(isPartOfLaunch(keyword) ? seenInLaunch : seen).insert(keyword).second)
       line.fail("is the second of its kind");
     if (!readOrigin(keyword, line) && !readTable(keyword, line) && !readLaunch(keyword, line))
@@ -361,8 +407,8 @@ public:
 
 private:
   static bool isPartOfLaunch(const std::string &keyword) {
-    static const std::set<std::string_view> kParts = {"kernel", "units", "reads",  "writes",
-                                                      "forms",  "total", "scratch"};
+    static const std::set<std::string_view> kParts = {"kernel", "units",   "reads",  "writes", "forms",
+                                                      "total",  "scratch", "device", "buffer"};
     return kParts.contains(keyword);
   }
 
@@ -435,6 +481,11 @@ private:
     const auto count = static_cast<int64_t>(plan.tables.size());
     if (line.number("the number of the table") != count)
       line.fail("should be that of table " + std::to_string(count));
+    plan.tables.push_back(tableOf(line));
+    return true;
+  }
+
+  static TableSpec tableOf(TextLine &line) {
     TableSpec table;
     table.name = line.word("a name");
     table.domain = choose<Domain>(line, line.neededField("domain"), kDomains);
@@ -443,8 +494,7 @@ private:
       table.order = choose<Order>(line, *order, kOrders);
     if (std::optional<std::string> row = line.field("row"))
       table.shape = shapeOf(line, *row);
-    plan.tables.push_back(std::move(table));
-    return true;
+    return table;
   }
 
   /// The extents of "8x64".
@@ -504,12 +554,33 @@ private:
       total.slots = choose<TotalSpec::Slots>(line, line.neededField("slots"), kSlots);
       total.rowBytes = line.neededNumber("row_bytes");
       launch.totals.push_back(std::move(total));
-    } else {
+    } else if (keyword == "scratch") {
       launch.scratch.bytes = line.neededNumber("bytes");
       launch.scratch.bytesPerRow = line.neededNumber("row_bytes");
       launch.scratch.domain = choose<Domain>(line, line.neededField("rows"), kDomains);
+    } else if (keyword == "device") {
+      launch.device = deviceOf(line);
+    } else if (!launch.device) {
+      line.fail("belongs to a line `device`, and the launch has none yet");
+    } else {
+      launch.device->buffers.push_back(tableOf(line));
     }
     return true;
+  }
+
+  static DeviceLaunch deviceOf(TextLine &line) {
+    constexpr int64_t kMost = std::numeric_limits<int>::max();
+    DeviceLaunch device;
+    device.schedule = choose<Schedule>(line, line.word("a schedule"), kSchedules);
+    device.lanes = static_cast<int>(line.neededNumber("lanes", kMost));
+    device.threads = static_cast<int>(line.neededNumber("threads", kMost));
+    device.blocks = static_cast<int>(line.numberOr("blocks", device.blocks, kMost));
+    device.sharedBytes = line.numberOr("shared_bytes", device.sharedBytes);
+    device.tileRows = line.numberOr("tile_rows", device.tileRows);
+    if (std::optional<std::string> rows = line.field("rows"))
+      device.rows = choose<Domain>(line, *rows, kDomains);
+    device.partBytes = line.numberOr("part_bytes", device.partBytes);
+    return device;
   }
 
   std::set<std::string> seen, seenInLaunch;
@@ -532,8 +603,13 @@ Result<ParsedPlan> parsePlanText(std::string_view text) {
   }
   if (std::string keyword = reader.missing(); !keyword.empty())
     return Status::invalid("there is no line " + inTicks(keyword));
-  if (Status status = checkPlan(reader.parsed.plan); !status.isOk())
+  const auto &[plan, origin] = reader.parsed;
+  if (Status status = checkPlan(plan); !status.isOk())
     return status;
+  if (!plan.steps.empty() && isForDevices(plan) != (origin.backend == kCuda))
+    return Status::invalid("the plan of " + inTicks(plan.name) + " is damaged: its backend is " +
+                           inTicks(origin.backend) + ", but its launches are for " +
+                           (isForDevices(plan) ? "a GPU" : "a CPU"));
   return std::move(reader.parsed);
 }
 

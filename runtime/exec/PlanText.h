@@ -26,9 +26,12 @@
 
 namespace hector::exec {
 
+/// The backends that plans are made for.
+inline constexpr const char *kCpu = "cpu", *kCuda = "cuda";
+
 /// What a plan was compiled from and how. All that is needed to bind inputs to it, and to compile it again.
 struct PlanOrigin {
-  std::string backend = "cpu";
+  std::string backend = kCpu;
   std::string modelPath;                              // what messages call the model
   std::string modelText;                              // not part of the text of a plan
   std::string entry;                                  // the function that is the model
@@ -47,7 +50,8 @@ struct ParsedPlan {
   Plan plan;
   PlanOrigin origin;
 };
-/// Reads what `planText` writes. Fails with the line, also where the plan contradicts itself (`checkPlan`).
+/// Reads what `planText` writes. Fails with the line, also where the plan contradicts itself (`checkPlan`) or its
+/// launches are not for its backend.
 Result<ParsedPlan> parsePlanText(std::string_view text);
 
 /// A word as texts have it: in quotes where it needs them.
@@ -69,7 +73,9 @@ public:
   /// A named field, or nothing.
   std::optional<std::string> field(const std::string &name);
   std::string neededField(const std::string &name);
-  int64_t neededNumber(const std::string &name);
+  int64_t neededNumber(const std::string &name, int64_t most = std::numeric_limits<int64_t>::max());
+  /// A named field that is a number, or what it is without one.
+  int64_t numberOr(const std::string &name, int64_t otherwise, int64_t most = std::numeric_limits<int64_t>::max());
   /// Notes what is wrong, unless something was before.
   void fail(const std::string &message);
 

@@ -24,6 +24,16 @@ std::string exampleText() {
   return planText(example::plan(), origin());
 }
 
+PlanOrigin cudaOrigin() {
+  PlanOrigin some = origin();
+  some.backend = kCuda;
+  return some;
+}
+
+std::string cudaText() {
+  return planText(example::devicePlan(), cudaOrigin());
+}
+
 void expectSame(const Plan &plan, const PlanOrigin &origin) {
   const std::string text = planText(plan, origin);
   Result<ParsedPlan> parsed = parsePlanText(text);
@@ -33,8 +43,7 @@ void expectSame(const Plan &plan, const PlanOrigin &origin) {
 }
 
 /// What is wrong with the example once a part of its text is replaced.
-std::string faultOf(const std::string &part, const std::string &replacement) {
-  std::string text = exampleText();
+std::string faultOf(const std::string &part, const std::string &replacement, std::string text = exampleText()) {
   const size_t at = text.find(part);
   EXPECT_NE(at, std::string::npos) << part << " is not in\n" << text;
   if (at == std::string::npos)
@@ -67,6 +76,58 @@ TEST(PlanTextTest, ReadsAllThatAPlanMayHave) {
   expectSame(plan, some);
   some.gradients = {"W", "q"};
   expectSame(plan, some);
+}
+
+TEST(PlanTextTest, ReadsAllThatALaunchMayHaveOnAGpu) {
+  Plan plan = example::devicePlan();
+  expectSame(plan, cudaOrigin());
+  auto device = [&](size_t step) -> DeviceLaunch & { return *plan.steps[step].launch.device; };
+  device(0) = {.schedule = Schedule::Units, .lanes = 32, .threads = 1024, .sharedBytes = kMostSharedBytes};
+  device(2) = {.schedule = Schedule::Chunks, .lanes = 8, .threads = 64, .rows = Domain::DstPair, .partBytes = 80};
+  device(3) = {.schedule = Schedule::Chunks, .lanes = 1, .partBytes = 16};
+  device(4) = {.schedule = Schedule::Tiles, .blocks = 32, .tileRows = 64};
+  device(4).buffers = {{"row", Domain::Edge, {3, 2}, Storage::F64, Order::BySrc}, {"a b", Domain::SrcPair, {}}};
+  expectSame(plan, cudaOrigin());
+}
+
+TEST(PlanTextTest, LaunchesAreForTheBackend) {
+  EXPECT_EQ(faultOf("backend cuda", "backend cpu", cudaText()),
+            "the plan of `example` is damaged: its backend is `cpu`, but its launches are for a GPU");
+  EXPECT_EQ(faultOf("backend cpu", "backend cuda"),
+            "the plan of `example` is damaged: its backend is `cuda`, but its launches are for a CPU");
+  EXPECT_EQ(faultOf("  device units lanes=1 threads=256\n", "", cudaText()),
+            "the plan of `example` is damaged: step 1 (twice) runs on another kind of device than the first step");
+}
+
+TEST(PlanTextTest, GridsAreChecked) {
+  const std::string step = "the plan of `example` is damaged: step 0 (in_degree) ";
+  EXPECT_EQ(faultOf("lanes=1 ", "lanes=3 ", cudaText()),
+            step + "has groups of 3 lanes, which is no power of 2 up to 32");
+  EXPECT_EQ(faultOf("threads=256", "threads=0", cudaText()),
+            step + "has blocks of 0 threads, which is no multiple of 32 up to 1024");
+  EXPECT_EQ(faultOf("threads=256", "threads=4294967552", cudaText()),
+            "line 44 has `4294967552` for `threads`; expected a whole number from 0 to 2147483647");
+  EXPECT_EQ(faultOf("threads=256", "threads=256 shared_bytes=9223372036854775807", cudaText()),
+            step + "has blocks with 9223372036854775807 bytes of shared memory; 0 to 232448 are possible");
+  EXPECT_EQ(faultOf("threads=256", "threads=256 part_bytes=65552", cudaText()),
+            step + "has parts of 65552 bytes per lane; 0 to 65536 are possible");
+  EXPECT_EQ(faultOf("threads=256", "threads=256 blocks=33", cudaText()),
+            step + "has 33 blocks for a multiprocessor; 1 to 32 are possible");
+  EXPECT_EQ(faultOf("threads=256", "threads=256 tile_rows=0", cudaText()),
+            step + "has tiles of 0 rows; 1 to 1024 are possible");
+  EXPECT_EQ(faultOf("threads=256", "threads=256 rows=-1", cudaText()),
+            "line 44 has `-1` where one, ntype, etype, node, src_pair, dst_pair or edge is expected");
+  EXPECT_EQ(faultOf("device units", "device rows", cudaText()),
+            "line 44 has `rows` where units, pieces, tiles or chunks is expected");
+}
+
+TEST(PlanTextTest, BuffersAreChecked) {
+  const std::string device = "  device units lanes=1 threads=256\n", buffer = "  buffer b domain=edge type=f32 ";
+  EXPECT_EQ(faultOf(device, device + buffer + "row=4611686018427387904\n", cudaText()),
+            "the plan of `example` is damaged: step 0 (in_degree) has a buffer `b` that has rows of more than "
+            "288230376151711744 numbers");
+  EXPECT_EQ(faultOf(device, buffer + "\n" + device, cudaText()),
+            "line 44 belongs to a line `device`, and the launch has none yet");
 }
 
 TEST(PlanTextTest, NamesMayHoldAnything) {

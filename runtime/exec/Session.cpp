@@ -57,11 +57,11 @@ const Port *findPort(const std::vector<Port> &ports, std::string_view name) {
 Status checkFit(const Plan &plan, const Graph &graph, Target target) {
   if (Status status = checkPlan(plan); !status.isOk())
     return status;
-  const bool isForDevices = !plan.steps.empty() && plan.steps[0].launch.device;
-  if (!plan.steps.empty() && isForDevices != (target == Target::Device))
+  const bool isForGpu = isForDevices(plan);
+  if (!plan.steps.empty() && isForGpu != (target == Target::Device))
     return Status::invalid("the plan of " + inTicks(plan.name) + " was compiled for " +
-                           (isForDevices ? "a GPU" : "the CPU") + ", but is to run on " +
-                           (isForDevices ? "the CPU" : "a GPU") + "; compile it for that");
+                           (isForGpu ? "a GPU" : "the CPU") + ", but is to run on " + (isForGpu ? "the CPU" : "a GPU") +
+                           "; compile it for that");
   for (Side side : plan.relationEnds)
     if (Result<const IdArray *> types = resolve(graph, {.kind = FormKind::RelationType, .side = side}); !types)
       return Status::invalid("the plan of " + inTicks(plan.name) + " is for graphs whose relations have " +

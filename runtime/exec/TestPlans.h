@@ -255,6 +255,14 @@ inline Plan plan(bool isWide = false) {
   return plan;
 }
 
+/// The same for a GPU, with kernels that do not exist.
+inline Plan devicePlan() {
+  Plan made = plan();
+  for (Step &step : made.steps)
+    step.launch.device.emplace().schedule = step.launch.totals.empty() ? Schedule::Units : Schedule::Pieces;
+  return made;
+}
+
 /// Inputs for a graph, and what comes out.
 struct Values {
   std::vector<double> x, w, scale, gout;

@@ -40,6 +40,8 @@ struct CompileOptions {
   ModelOptions model;
   std::string graphPath;                         // empty: no graph
   std::string emit;                              // empty: a plan file at `outPath`
+  std::string backend;                           // cpu or cuda; empty: cpu, but for --emit cuda
+  std::vector<std::string> architectures;        // of GPUs that a plan file has code for, such as sm_90; empty: sm_90
   std::optional<std::vector<std::string>> grad;  // inputs whose gradients are wanted; an empty list: all
   std::string passes;                            // empty: `none` for flow, `default` for the others
   std::string machine;                           // a name, `here` or a file; empty: the default

@@ -334,6 +334,46 @@ TEST_F(CommandsTest, PlansOfOtherVersionsAndMachinesAreMadeAgain) {
   EXPECT_TRUE(outcome.output.ends_with("hector compile types.hec --entry types -o FILE\n")) << outcome.output;
 }
 
+TEST_F(CommandsTest, PlansForGpusSayWhatTheyLack) {
+  write("case.safetensors", twoEdges());
+  writeText(at("types.hec"), std::string(kTypes));
+  const std::string nvrtc = std::string("HECTOR_NVRTC=") + HECTOR_FAKE_NVRTC + " HECTOR_CACHE=" + at("cache") + " ";
+  const std::string none = "HECTOR_NVRTC=/nonexistent ";
+  Outcome outcome = workspace.run(nvrtc + "hector compile types.hec --backend cuda --arch sm_80 -o types.plan");
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.output;
+  EXPECT_TRUE(outcome.output.ends_with(" of compiled code for sm_80\n")) << outcome.output;
+  outcome = workspace.run(none + "hector compile types.hec --backend cuda -o bare.plan");
+  EXPECT_EQ(outcome.exitCode, 0) << outcome.output;
+  EXPECT_TRUE(outcome.output.starts_with("note: bare.plan has the source of its kernels, and no compiled code: "
+                                         "HECTOR_NVRTC is `/nonexistent`, and NVRTC is not there"))
+      << outcome.output;
+  EXPECT_TRUE(outcome.output.ends_with(", no compiled code\n")) << outcome.output;
+
+  const std::string run = "hector run types.plan --case case.safetensors --out out.safetensors";
+  outcome = workspace.run("CUDA_VISIBLE_DEVICES= " + run);
+  EXPECT_EQ(outcome.exitCode, 2) << outcome.output;
+  EXPECT_TRUE(outcome.output.starts_with("error: types.plan: the plan is for a GPU: ")) << outcome.output;
+  EXPECT_TRUE(outcome.output.ends_with("; compile the model again with --backend cpu\n")) << outcome.output;
+
+  // A GPU of sm_90, whose programs have one kernel only.
+  fs::create_symlink(HECTOR_FAKE_CUDA, at("libcuda.so.1"));
+  const std::string gpu = "LD_LIBRARY_PATH=" + at("") + " ", why = "it is for sm_80, and the GPU is Fake (sm_90)";
+  outcome = workspace.run(gpu + nvrtc + run);
+  EXPECT_TRUE(
+      outcome.output.starts_with("note: types.plan: its code is made again from its source: " + why + "\ncompiling "))
+      << outcome.output;
+  EXPECT_NE(outcome.output.find("error: types.plan on case.safetensors: the code of types has no kernel "),
+            std::string::npos)
+      << outcome.output;
+  outcome = workspace.run(gpu + none + run);
+  EXPECT_EQ(outcome.exitCode, 1) << outcome.output;
+  EXPECT_NE(outcome.output.find("error: types.plan: the code of the plan cannot be used: " + why + "; and it cannot "),
+            std::string::npos)
+      << outcome.output;
+  EXPECT_TRUE(outcome.output.ends_with("hector compile types.hec --entry types --backend cuda --arch sm_90 -o FILE\n"))
+      << outcome.output;
+}
+
 TEST_F(CommandsTest, PlansSayWhatTheyNeedOfAGraph) {
   writeText(at("ends.hec"), "def ends(g, K: NodeType[d]):\n"
                             "    for r in g.edge_types():\n"

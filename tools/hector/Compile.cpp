@@ -15,7 +15,10 @@
 
 #include <llvm/Support/raw_ostream.h>
 
+#include <charconv>
 #include <cstdio>
+#include <memory>
+#include <span>
 
 namespace hector {
 
@@ -30,6 +33,52 @@ static Result<MachineDescription> chooseMachine(const CompileOptions &options) {
                            ", from 1 to 1024G, such as 32M or 512K");
   machine->cacheBytes = *bytes;
   return machine;
+}
+
+/// The machine that kernels for GPUs are chosen for, which is a GPU.
+static Result<MachineDescription> chooseGpu(const CompileOptions &options) {
+  auto machine = chooseMachine(options);
+  if (machine && machine->target != MachineTarget::Gpu)
+    return Status::invalid("--machine " + options.machine +
+                           " is a CPU, but the kernels are for a GPU; leave it out, or use --machine h200");
+  return machine;
+}
+
+/// "sm_90" as 90. The kernels are written for 80 and later.
+static Result<std::vector<int>> readArchitectures(const CompileOptions &options) {
+  constexpr int kLeast = 80, kMost = 999, kUsual = 90;
+  if (options.architectures.empty())
+    return std::vector<int>{kUsual};
+  std::vector<int> numbers;
+  for (const std::string &name : options.architectures) {
+    int number = 0;
+    const char *start = name.data() + 3, *end = name.data() + name.size();
+    const bool isNumber = name.starts_with("sm_") && std::from_chars(start, end, number).ptr == end;
+    if (!isNumber || number < kLeast || number > kMost)
+      return Status::invalid("--arch is " + inTicks(name) + "; expected sm_ and a number from " +
+                             std::to_string(kLeast) + " on, such as sm_90");
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+/// Settles what the plan is for, or says why options contradict each other.
+static Status chooseBackend(CompileOptions &options) {
+  const bool isFile = options.emit.empty();
+  if (options.backend.empty())
+    options.backend = options.emit == "cuda" ? exec::kCuda : exec::kCpu;
+  const bool isForGpu = options.backend == exec::kCuda;
+  if (options.emit == (isForGpu ? "cpp" : "cuda"))
+    return Status::invalid("--emit " + options.emit + " is for " + (isForGpu ? "a CPU" : "a GPU") +
+                           ", and --backend is " + options.backend + "; leave out one of them");
+  if (!options.architectures.empty() && !(isFile && isForGpu))
+    return Status::invalid("--arch is for plan files of --backend cuda; " +
+                           std::string(isForGpu ? "leave it out with --emit" : "leave it out, or add --backend cuda"));
+  if (isFile && options.model.dtype == "tf32")
+    return Status::invalid("tf32 is a mode of GPU matrix units" +
+                           std::string(isForGpu ? ", but not one of this version, which" : "; the CPU") +
+                           " has f64, f32, f16 and bf16");
+  return Status::ok();
 }
 
 /// Prints what a pass did or declined.
@@ -49,19 +98,36 @@ static void printPlans(const std::string &model, const std::vector<PlanCost> &pl
         plan.seconds * 1e6, plan.price * 1e6);
 }
 
+/// "12.0 KiB of compiled code", for a GPU with the kinds that it is for.
+static std::string describeCode(const exec::SavedPlan &saved) {
+  auto bytes = static_cast<int64_t>(saved.code.size());
+  std::string list;
+  for (const exec::Cubin &cubin : saved.cubins) {
+    bytes += static_cast<int64_t>(cubin.code.size());
+    list += (list.empty() ? " for sm_" : ", sm_") + std::to_string(cubin.architecture);
+  }
+  return (bytes == 0 ? "no" : formatBytes(bytes) + " of") + " compiled code" + list;
+}
+
 /// Compiles the program's loops and writes all that `hector run` needs.
-static Status writePlan(const CompileOptions &options, exec::Plan plan, exec::PlanOrigin origin) {
+static Status writePlan(const CompileOptions &options, std::span<const int> architectures, exec::Plan plan,
+                        exec::PlanOrigin origin) {
   noteInterrupts();  // the compiler is stopped
+  const bool isForGpu = options.backend == exec::kCuda;
   auto print = [](const std::string &line) { std::fprintf(stderr, "%s\n", line.c_str()); };
-  auto saved = compilePlan(std::make_shared<const exec::Plan>(std::move(plan)), std::move(origin), {print, print});
+  auto printNoCode = [&](const std::string &why) {
+    print("note: " + options.outPath + " has the source of its kernels, and no compiled code: " + why);
+  };
+  auto shared = std::make_shared<const exec::Plan>(std::move(plan));
+  auto saved = isForGpu ? compileCudaPlan(shared, std::move(origin), architectures, {print, print}, printNoCode)
+                        : compilePlan(shared, std::move(origin), {print, print});
   if (!saved)
     return saved.status();
   if (Status status = exec::writePlanFile(options.outPath, *saved); !status.isOk())
     return status;
-  std::printf("wrote %s: %s, %s, %s of compiled code\n", options.outPath.c_str(),
-              counted(static_cast<int64_t>(saved->plan->steps.size()), "launch", "launches").c_str(),
-              counted(static_cast<int64_t>(saved->plan->tables.size()), "table").c_str(),
-              formatBytes(static_cast<int64_t>(saved->code.size())).c_str());
+  std::printf("wrote %s: %s, %s, %s\n", options.outPath.c_str(),
+              counted(static_cast<int64_t>(shared->steps.size()), "launch", "launches").c_str(),
+              counted(static_cast<int64_t>(shared->tables.size()), "table").c_str(), describeCode(*saved).c_str());
   return Status::ok();
 }
 
@@ -69,9 +135,12 @@ static Status compileModel(CompileOptions options) {
   const bool isFile = options.emit.empty();  // a plan with its code
   if (isFile && options.outPath.empty())
     return Status::invalid("`hector compile` needs -o FILE for the plan, or --emit FORM for something to print");
-  if (isFile && options.model.dtype == "tf32")
-    return Status::invalid(
-        "tf32 is a mode of GPU matrix units; plans are for the CPU, which has f64, f32, f16 and bf16");
+  if (Status status = chooseBackend(options); !status.isOk())
+    return status;
+  auto architectures = readArchitectures(options);
+  if (!architectures)
+    return architectures.status();
+  const bool isForGpu = options.backend == exec::kCuda;
   const std::string inputs[] = {options.model.path, options.graphPath, options.machine};
   if (Status status = refuseOverwriting(options.outPath, inputs); !status.isOk())
     return status;
@@ -95,10 +164,10 @@ static Status compileModel(CompileOptions options) {
       return std::move(status).during(options.graphPath);
     wideIds = exec::needsWideIds(*graph);
   }
-  if (options.emit == "cuda" && options.machine.empty())
+  if (isForGpu && options.machine.empty())
     options.machine = "h200";
   if (!options.machine.empty() || !options.cache.empty()) {
-    auto machine = chooseMachine(options);
+    auto machine = isForGpu ? chooseGpu(options) : chooseMachine(options);
     if (!machine)
       return machine.status();
     program->attachMachine(*machine);
@@ -138,15 +207,16 @@ static Status compileModel(CompileOptions options) {
       return plan.status();
     text = std::move(plan->source);
   } else if (isPlan) {
-    auto plan = makePlan(*program, {.wideIds = wideIds});
+    auto plan = isForGpu ? makeCudaPlan(*program, {.wideIds = wideIds}) : makePlan(*program, {.wideIds = wideIds});
     if (!plan)
       return plan.status();
     exec::PlanOrigin origin = originOf(*model, *binding);
+    origin.backend = options.backend;
     origin.numbers = dtype;
     origin.passes = passes;
     origin.gradients = options.grad;
     if (isFile)
-      return writePlan(options, std::move(*plan), std::move(origin));
+      return writePlan(options, *architectures, std::move(*plan), std::move(origin));
     text = exec::planText(*plan, origin);
   } else if (options.emit == "cuda") {
     auto plan = makeCudaPlan(*program);

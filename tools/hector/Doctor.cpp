@@ -105,7 +105,9 @@ int doctorCommand() {
   line(compiler ? "ok" : "-", "cpu",
        compiler ? "compiled code, the default of `hector run`" : "needs a C++ compiler; without one, interp runs");
   line(gpu && nvrtc ? "ok" : "-", "cuda",
-       gpu && nvrtc ? "compiled code: `hector run --backend cuda`" : "needs a GPU of NVIDIA, its driver, and NVRTC");
+       gpu && nvrtc ? "compiled code: `hector run --backend cuda`"
+       : gpu        ? "only plans that have code for this GPU; models need NVRTC"
+                    : "needs a GPU of NVIDIA, its driver, and NVRTC");
   return kExitFine;
 }
 

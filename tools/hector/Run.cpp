@@ -42,16 +42,6 @@ static Status chooseBackend(RunOptions &options) {
   return Status::ok();
 }
 
-static DeviceOptions deviceOptions(const RunOptions &options, int64_t memoryLimit) {
-  const CpuOptions cpu = cpuOptions(options, memoryLimit);
-  DeviceOptions device;
-  device.exec = {.memoryLimit = memoryLimit, .poison = options.poison};
-  device.seed = cpu.seed;
-  device.step = cpu.step;
-  device.events = cpu.events;
-  return device;
-}
-
 static Status runModel(RunOptions options) {
   if (Status status = chooseBackend(options); !status.isOk())
     return status;

@@ -4,11 +4,14 @@
 #include "driver/Arguments.h"
 #include "driver/Kernels.h"
 #include "runtime/base/Interrupt.h"
+#include "runtime/device/CudaDevice.h"
 #include "runtime/exec/PlanFile.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
+#include <utility>
 
 namespace hector {
 
@@ -78,6 +81,35 @@ static Status checkOptions(const RunOptions &options, const exec::PlanOrigin &or
                        [](int64_t size) { return std::to_string(size); });
 }
 
+/// Loads a plan's code and runs it on the tensors of its inputs: on the CPU, or on a device if there is one.
+static Result<std::vector<NamedTensor>> compute(const RunOptions &options, int64_t memoryLimit,
+                                                const exec::SavedPlan &saved, Device *device, const Graph &graph,
+                                                const std::vector<NamedTensor> &arguments) {
+  const std::string &path = options.model.path;
+  const bool wideIds = exec::needsWideIds(graph);
+  const std::string place = path + " on " + options.inputs.files();
+  auto onRebuild = [&](const std::string &why) {
+    std::fprintf(stderr, "note: %s: its code is made again from its source: %s\n", path.c_str(), why.c_str());
+  };
+  auto run = [&](auto &&loaded, auto &&start) -> Result<std::vector<NamedTensor>> {
+    if (!loaded)
+      return Status(loaded.status()).during(path);
+    Result<std::vector<NamedTensor>> results = start(*loaded);
+    if (!results)
+      return std::move(results).status().during(place);
+    return results;
+  };
+  if (device) {
+    const DeviceOptions how = deviceOptions(options, memoryLimit);
+    return run(loadSavedPlan(saved, wideIds, *device, how.events, onRebuild), [&](LoadedDevicePlan &ready) {
+      return runPlan(ready.plan, std::move(ready.program), *device, graph, arguments, how);
+    });
+  }
+  const CpuOptions how = cpuOptions(options, memoryLimit);
+  return run(loadSavedPlan(saved, wideIds, how.events, onRebuild),
+             [&](LoadedPlan &ready) { return runPlan(ready.plan, std::move(ready.kernels), graph, arguments, how); });
+}
+
 Status runSavedPlan(const RunOptions &options) {
   if (Status status = refuseOverwriting(options); !status.isOk())
     return status;
@@ -99,6 +131,14 @@ Status runSavedPlan(const RunOptions &options) {
   auto memoryLimit = readMemoryLimit(options);
   if (!memoryLimit)
     return memoryLimit.status();
+  std::unique_ptr<Device> device;
+  if (origin.backend == exec::kCuda) {
+    auto found = createCudaDevice();
+    if (!found)
+      return Status::invalid(path + ": the plan is for a GPU: " + found.status().message() +
+                             "; compile the model again with --backend cpu");
+    device = std::move(*found);
+  }
   auto loaded = loadCase(options.inputs, model->signature, *binding);
   if (!loaded)
     return loaded.status();
@@ -115,15 +155,9 @@ Status runSavedPlan(const RunOptions &options) {
   if (!arguments)
     return std::move(arguments).status().during(options.inputs.files());
   noteInterrupts();  // a compiler is stopped, and steps stop between launches
-  const CpuOptions cpu = cpuOptions(options, *memoryLimit);
-  auto ready = loadSavedPlan(*saved, exec::needsWideIds(loaded->graph), cpu.events, [&](const std::string &why) {
-    std::fprintf(stderr, "note: %s: its code is made again from its source: %s\n", path.c_str(), why.c_str());
-  });
-  if (!ready)
-    return Status(std::move(ready).status()).during(path);
-  auto results = runPlan(ready->plan, std::move(ready->kernels), loaded->graph, *arguments, cpu);
+  auto results = compute(options, *memoryLimit, *saved, device.get(), loaded->graph, *arguments);
   if (!results)
-    return std::move(results).status().during(path + " on " + options.inputs.files());
+    return std::move(results).status();
   return writeResults(options, {model->signature.name, origin.backend, origin.numbers}, *loaded, ones, *results);
 }
 

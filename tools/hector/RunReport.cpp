@@ -35,6 +35,16 @@ CpuOptions cpuOptions(const RunOptions &options, int64_t memoryLimit) {
   return cpu;
 }
 
+DeviceOptions deviceOptions(const RunOptions &options, int64_t memoryLimit) {
+  const CpuOptions cpu = cpuOptions(options, memoryLimit);
+  DeviceOptions device;
+  device.exec = {.memoryLimit = memoryLimit, .poison = options.poison};
+  device.seed = cpu.seed;
+  device.step = cpu.step;
+  device.events = cpu.events;
+  return device;
+}
+
 /// "  out [77, 8] F64".
 static std::string line(const std::string &name, const Tensor &tensor) {
   return "  " + name + " " + formatShape(tensor.shape) + " " + std::string(hector::name(tensor.dtype)) + "\n";

@@ -19,6 +19,8 @@ Result<int64_t> readMemoryLimit(const RunOptions &options);
 
 /// How the options have compiled code run. What the compiler does is printed.
 CpuOptions cpuOptions(const RunOptions &options, int64_t memoryLimit);
+/// The same on a GPU.
+DeviceOptions deviceOptions(const RunOptions &options, int64_t memoryLimit);
 
 /// What was run, for the first line.
 struct RunTitle {

@@ -257,6 +257,12 @@ static int hectorMain(int argc, char **argv) {
           "run` takes")
       ->check(oneOf({"flow", "flow-opt", "groups", "kern", "cpp", "cuda", "plan", "summary"}))
       ->type_name("FORM");
+  compileApp->add_option("--backend", compile.backend, "What plans are for: cpu (the default) or cuda, for GPUs")
+      ->check(oneOf({"cpu", "cuda"}))
+      ->type_name("NAME");
+  addRepeated(*compileApp, "--arch", compile.architectures,
+              "The GPUs that a plan file has compiled code for, sm_80 or later; unless given, sm_90; may be repeated",
+              "NAME");
   addGradOption(*compileApp, compile.grad, "Derives the gradients of every input");
   compileApp
       ->add_option("--passes", compile.passes,
@@ -267,7 +273,8 @@ static int hectorMain(int argc, char **argv) {
   compileApp
       ->add_option("--machine", compile.machine,
                    "The machine to choose for, which never changes results but for rounding: cpu (the default, the "
-                   "same everywhere), h200, here (what `hector machine` measured) or a file")
+                   "same everywhere), h200 (the default of --backend cuda), here (what `hector machine` measured) or a "
+                   "file")
       ->type_name("NAME:{cpu,h200,here}")
       ->check(notEmpty());
   compileApp->add_option("--cache", compile.cache, "What the machine's largest cache holds, such as 32M")
@@ -278,8 +285,9 @@ static int hectorMain(int argc, char **argv) {
   compileApp->add_flag("--dump-passes", compile.dumpPasses, "Prints the IR after each pass that changed it");
   compileApp->add_option("-o,--out", compile.outPath, "The plan file; with --emit, a file instead of standard output")
       ->type_name("FILE");
-  compileApp->footer("Examples:\n  hector compile models/rgcn.hec --size d_in=64 --size d_out=64 -o rgcn.plan\n  "
-                     "hector compile models/rgcn.hec --size d_in=64 --size d_out=64 --emit flow\n"
+  compileApp->footer("Examples:\n  hector compile models/rgcn.hec --size d_in=64 --size d_out=64 -o rgcn.plan\n"
+                     "  hector compile models/rgcn.hec --size d_in=64 --size d_out=64 --backend cuda -o rgcn.plan\n"
+                     "  hector compile models/rgcn.hec --size d_in=64 --size d_out=64 --emit flow\n"
                      "  hector compile models/hgt.hec --size d=64 --graph aifb.safetensors --grad --emit summary");
 
   CLI::App *dataApp = app.add_subcommand("data", "Imports, makes, describes and checks graph files");

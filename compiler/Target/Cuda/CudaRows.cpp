@@ -473,8 +473,6 @@ void CudaWriter::writeLoad(kern::LoadOp load) {
   const std::string &table = tables.at(load.getTable());
   std::string name = unique(table + "_" + cpp::levelName(load.getLevel()));
   if (auto copied = ahead.find(load); copied != ahead.end()) {
-    if (copied->second.empty())
-      return;  // it is in its buffer
     if (size == 1)
       body.line("const " + numberName(stored) + " " + name + " = " + copied->second + "[" + tileRow + "];");
     else
@@ -557,7 +555,7 @@ void CudaWriter::writeNumber(kern::NumberOp number) {
 /// Rows of a tile are in the block's shared memory, unless they are too long for it. Those, and rows of a traversal,
 /// are in a table that the launch has for itself.
 void CudaWriter::writeBuffer(kern::BufferOp buffer) {
-  constexpr int64_t kMostBytes = 128 * 1024;
+  constexpr int64_t kMostBytes = 176 * 1024;
   kern::BufferType type = buffer.getResult().getType();
   Buffer made;
   made.size = made.stride = kern::rowSize(type.getRow());
@@ -568,13 +566,20 @@ void CudaWriter::writeBuffer(kern::BufferOp buffer) {
     // Lanes meet no conflicts of memory banks.
     made.stride = cuda::paddedColumns(static_cast<int>(made.size), static_cast<int>(cpp::numberBytes(made.element)));
   }
-  const int64_t tileBytes = tileRows * made.stride * cpp::numberBytes(made.element);
-  if (kern::LoadOp load = loadInto(buffer); load && blockBytes + 2 * tileBytes <= mostTileBytes()) {
-    made.isOfTile = isStaged = true;
-    made.halves = takeBlock(made.base + "_halves", made.element, 2 * tileRows * made.stride);
-    made.name = made.tile = uniqueInKernel(made.base + "_rows");
-    ahead[load] = "";
-  } else if (tile && blockBytes + tileBytes <= kMostBytes) {
+  if (hasOperands && isOperand(buffer)) {
+    made.operand = uniqueInKernel(made.base + "_tile");
+    prologue.push_back("const cuda::Tile<" + numberName(made.element) + ", " + std::to_string(made.size) + ", " +
+                       std::to_string(tileRows) + ", " + std::to_string(planesOf(made.element)) + "> " + made.operand +
+                       "(blockMemory + " + std::to_string(blockBytes) + ");");
+    prologue.push_back(made.operand + ".clear();");
+    blockBytes += operandBytes(buffer);
+    made.isOfTile = true;
+    if (llvm::none_of(buffer.getResult().getUsers(), llvm::IsaPred<kern::GetOp>)) {
+      buffers[buffer.getResult()] = made;
+      return;
+    }
+  }
+  if (tile && blockBytes + tileRows * made.stride * cpp::numberBytes(made.element) <= kMostBytes) {
     made.isOfTile = true;
     made.name = made.tile = takeBlock(made.base + "_rows", made.element, tileRows * made.stride);
   } else {
@@ -595,11 +600,19 @@ std::string CudaWriter::currentRow(kern::BufferType type, const Buffer &buffer) 
 }
 
 void CudaWriter::writePut(kern::PutOp put) {
-  if (auto load = put.getRow().getDefiningOp<kern::LoadOp>())
-    if (auto copied = ahead.find(load); copied != ahead.end() && copied->second.empty())
-      return;
   const Buffer buffer = buffers.at(put.getBuffer());
-  std::string to = currentRow(put.getBuffer().getType(), buffer), row = inRegisters(put.getRow());
+  std::string row = inRegisters(put.getRow());
+  if (!buffer.operand.empty()) {
+    if (buffer.size > 1) {
+      body.line("lanes.put(" + buffer.operand + ", " + tileRow + ", " + row + ");");
+    } else {
+      body.line("if (lanes.isFirst())");
+      body.indented(buffer.operand + ".put(" + tileRow + ", 0, {" + row + "});");
+    }
+  }
+  if (buffer.name.empty())
+    return;
+  std::string to = currentRow(put.getBuffer().getType(), buffer);
   if (buffer.size > 1) {
     body.line("lanes.store<" + std::to_string(buffer.size) + ">(" + to + ", " + row + ");");
     return;

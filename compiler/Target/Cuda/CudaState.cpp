@@ -224,53 +224,54 @@ static bool isMatrixAligned(kern::ProductOp product) {
 }
 
 std::string CudaWriter::weightsClass(kern::ProductOp product, bool isKept) {
-  Type stored = product.getWeights().getType().getElementType();
-  Type element = buffers.at(product.getRows()).element;
-  const bool isAsIs = cpp::isStoredAsIs(stored);
+  Type stored = product.getWeights().getType().getElementType(), element = buffers.at(product.getRows()).element;
   return "cuda::Weights<" + numberName(element) + ", " + std::to_string(product.getInner()) + ", " +
-         std::to_string(product.getOuter()) + ", " + std::to_string(warps) + waysOf(product, isMatrixAligned(product)) +
-         (isKept ? ", true" : ", false") + precisionArgument(element, isAsIs) +
-         (isAsIs ? "" : ", " + cpp::storageName(space, stored)) + ">";
+         std::to_string(product.getOuter()) + ", " + std::to_string(warps) + ", " + std::to_string(planesOf(element)) +
+         waysOf(product, isMatrixAligned(product)) + (isKept ? ", true" : ", false") +
+         (cpp::isStoredAsIs(stored) ? ">" : ", " + cpp::storageName(space, stored) + ">");
 }
 
-std::string CudaWriter::precisionArgument(Type element, bool isLast) const {
-  // Doubles have one precision.
-  const cuda::Precision asked = element.isF64() ? cuda::Precision::Highest : precision;
-  switch (asked) {
-  case cuda::Precision::Highest:
-    return isLast ? "" : ", cuda::Precision::Highest";
-  case cuda::Precision::High:
-    return ", cuda::Precision::High";
-  case cuda::Precision::Medium:
-    return ", cuda::Precision::Medium";
-  }
-  llvm_unreachable("all precisions are there");
+/// The rows of a buffer, for functions that read one number at a time.
+std::string CudaWriter::operandOf(const Buffer &buffer) const {
+  if (!buffer.operand.empty())
+    return buffer.operand;
+  return "cuda::PlainRows<" + numberName(buffer.element) + ">{" + buffer.tile + ", " + std::to_string(buffer.stride) +
+         "}";
+}
+
+/// Whether the matrix instructions can start at the columns of each head.
+static bool startsAligned(int64_t heads, int64_t columns, Type element) {
+  return heads == 1 || columns * (element.isF64() ? 8 : 2) % 16 == 0;
 }
 
 void CudaWriter::writeProduct(kern::ProductOp product) {
   const Buffer left = buffers.at(product.getRows()), result = buffers.at(product.getResult());
   const int64_t inner = product.getInner(), outer = product.getOuter(), heads = product.getHeads();
-  const int64_t bytes = cpp::numberBytes(left.element);
-  auto shifted = [&](const std::string &name, int64_t step, bool isShared) {
+  const std::string number = numberName(left.element),
+                    sizes = number + ", " + std::to_string(inner) + ", " + std::to_string(outer);
+  const std::string column = heads == 1 || product.getSharedRows() ? "0" : "head * " + std::to_string(inner);
+  auto ofHead = [&](const std::string &name, int64_t step, bool isShared) {
     return heads == 1 || isShared ? name : name + " + head * " + std::to_string(step);
   };
-  const std::string a = shifted(left.tile, inner, product.getSharedRows()), c = shifted(result.tile, outer, false);
-  const std::string w = shifted(matrixOf(product), inner * outer, product.getSharedWeights());
-  const std::string sizes = numberName(left.element) + ", " + std::to_string(inner) + ", " + std::to_string(outer);
-  const std::string tiles = a + ", " + std::to_string(left.stride) + ", ",
-                    results = c + ", " + std::to_string(result.stride) + ", rows);";
+  const std::string c = ofHead(result.tile, outer, false),
+                    w = ofHead(matrixOf(product), inner * outer, product.getSharedWeights());
+  const std::string results = c + ", " + std::to_string(result.stride) + ", rows);";
+  const bool isAligned = !left.operand.empty() && startsAligned(heads, inner, left.element) &&
+                         (heads == 1 || outer * cpp::numberBytes(result.element) % 16 == 0);
+  const std::string a = column == "0" ? left.operand : left.operand + ".from(" + column + ")";
   Type stored = product.getWeights().getType().getElementType();
-  const std::string storage = cpp::isStoredAsIs(stored) ? "" : ", " + cpp::storageName(space, stored);
   std::string call;
-  if (auto matrix = matrices.find(product); matrix != matrices.end())
-    call = matrix->second + ".multiply(" + tiles + results;
+  if (auto matrix = matrices.find(product); matrix != matrices.end() && isAligned)
+    call = matrix->second + ".multiply(" + a + ", " + results;
   else if (tileRows == 1)
     call = "cuda::multiplyRow<" + sizes + ", " + std::to_string(warps) + waysOf(product, isMatrixAligned(product)) +
-           storage + ">(" + a + ", " + w + ", " + c + ");";
-  else if (inner * bytes % 16 == 0 && outer * bytes % 16 == 0)  // all heads start at multiples of 16 bytes
-    call = weightsClass(product, /*isKept=*/false) + "(" + w + ").multiply(" + tiles + results;
+           (cpp::isStoredAsIs(stored) ? "" : ", " + cpp::storageName(space, stored)) + ">(" +
+           ofHead(left.tile, inner, product.getSharedRows()) + ", " + w + ", " + c + ");";
+  else if (isAligned)
+    call = weightsClass(product, /*isKept=*/false) + "(" + w + ").multiply(" + a + ", " + results;
   else
-    call = "cuda::multiplyPlain<" + sizes + waysOf(product, std::nullopt) + storage + ">(" + tiles + w + ", " + results;
+    call = "cuda::multiplyPlain<" + sizes + waysOf(product, std::nullopt) + ">(" + operandOf(left) + ", " + column +
+           ", " + w + ", " + results;
   if (heads > 1)
     body.line("for (int head = 0; head < " + std::to_string(heads) + "; ++head)");
   heads > 1 ? body.indented(call) : body.line(call);
@@ -288,7 +289,8 @@ static kern::OuterOp productsOf(kern::TotalOp total) {
 int64_t CudaWriter::matrixRegisters(kern::ProductOp product, int warps) const {
   const cuda::ProductDivision way = cuda::divideProduct(static_cast<int>(product.getInner()),
                                                         static_cast<int>(product.getOuter()), warps, /*isKept=*/true);
-  return way.numbers * cpp::numberBytes(kern::elementType(product.getRows().getType().getRow())) / 4;
+  Type element = kern::elementType(product.getRows().getType().getRow());
+  return element.isF64() ? way.numbers * 2 : way.numbers * planesOf(element) / 2;
 }
 
 /// Registers of a lane for the sums of products.
@@ -304,38 +306,44 @@ bool CudaWriter::isInRegisters(kern::OuterOp outer, int warps) const {
   constexpr int64_t kMostRegisters = 64;
   auto total = outer.getTotal().getDefiningOp<kern::TotalOp>();
   const bool isOne = total.getTable().getType().getDomain() == Domain::One;
-  return outer.getHeads() == 1 && sumRegistersOf(outer, warps) <= kMostRegisters && (total.getSorted() || isOne);
+  return hasOperands && outer.getHeads() == 1 && sumRegistersOf(outer, warps) <= kMostRegisters &&
+         (total.getSorted() || isOne);
 }
 
 void CudaWriter::writeOuter(kern::OuterOp outer) {
   auto total = outer.getTotal().getDefiningOp<kern::TotalOp>();
   const Buffer left = buffers.at(outer.getLeft()), right = buffers.at(outer.getRight());
   const int64_t inner = outer.getInner(), columns = outer.getOuter(), heads = outer.getHeads();
-  const int64_t bytes = cpp::numberBytes(left.element);
-  const bool isAligned = heads == 1 || (inner * bytes % 16 == 0 && columns * bytes % 16 == 0);
-  auto operands = [&](const std::string &from) {
-    auto at = [&](const Buffer &buffer, int64_t step, bool isShared) {
-      std::string text = buffer.tile + (from.empty() ? "" : " + " + cpp::times(from, buffer.stride));
-      return (heads == 1 || isShared ? text : text + " + head * " + std::to_string(step)) + ", " +
-             std::to_string(buffer.stride) + ", ";
-    };
-    return at(left, inner, outer.getSharedLeft()) + at(right, columns, outer.getSharedRight());
-  };
   if (isInRegisters(outer, warps)) {
-    body.line(accs.at(outer.getTotal()).names.front() + ".add(" + operands("") + "rows);");
+    body.line(accs.at(outer.getTotal()).names.front() + ".add(" + left.operand + ", " + right.operand + ", rows);");
     return;
   }
-  auto call = [&](const std::string &from, const std::string &numRows) {
+  auto columnOf = [&](int64_t step, bool isShared) {
+    return heads == 1 || isShared ? std::string("0") : "head * " + std::to_string(step);
+  };
+  const std::string a = columnOf(inner, outer.getSharedLeft()), g = columnOf(columns, outer.getSharedRight());
+  // With `first`, one row; else all of them.
+  auto call = [&](const std::string &first) {
     const std::string &to = accs.at(outer.getTotal()).names.front();
+    const bool isAligned = first.empty() && !left.operand.empty() && !right.operand.empty() &&
+                           startsAligned(heads, inner, left.element) && startsAligned(heads, columns, left.element);
+    auto from = [](const Buffer &buffer, const std::string &column) {
+      return column == "0" ? buffer.operand : buffer.operand + ".from(" + column + ")";
+    };
     std::string matrix =
         heads == 1 || outer.getSharedTotal() ? to : to + " + head * " + std::to_string(inner * columns);
     if (heads > 1)
       body.line("for (int head = 0; head < " + std::to_string(heads) + "; ++head)");
     std::string line = std::string("cuda::addOuterProducts") + (isAligned ? "<" : "Plain<") + numberName(left.element) +
                        ", " + std::to_string(inner) + ", " + std::to_string(columns) +
-                       (isAligned ? ", " + std::to_string(warps) : "") + ", true" +
-                       (isAligned ? precisionArgument(left.element) : "") + ">(" + operands(from) + matrix + ", " +
-                       std::to_string(columns) + ", " + numRows + ");";
+                       (isAligned ? ", " + std::to_string(warps) + ", " + std::to_string(planesOf(left.element)) : "") +
+                       ", true>(";
+    line += isAligned ? from(left, a) + ", " + from(right, g)
+                      : operandOf(left) + ", " + a + ", " + operandOf(right) + ", " + g;
+    line += ", " + matrix + ", " + std::to_string(columns) +
+            (isAligned       ? ", rows);"
+             : first.empty() ? ", 0, rows);"
+                             : ", " + first + ", 1);");
     heads > 1 ? body.indented(line) : body.line(line);
   };
   NameScope scope(*this);
@@ -344,7 +352,7 @@ void CudaWriter::writeOuter(kern::OuterOp outer) {
     body.openBlock();
     declareSlot(total,
                 total.getSorted() ? "piece + " + cpp::levelName(total.getTable().getType().getDomain()) : "piece");
-    call("", "rows");
+    call("");
     body.close();
     return;
   }
@@ -352,7 +360,7 @@ void CudaWriter::writeOuter(kern::OuterOp outer) {
   std::string row = cpp::levelName(kernel.getDomain());
   body.open("for (int64_t " + row + " = first; " + row + " < last; ++" + row + ")");
   declareSlot(total, slotOf(total));
-  call("(" + row + " - first)", "1");
+  call("static_cast<int>(" + row + " - first)");
   body.close();
 }
 
@@ -409,8 +417,8 @@ void CudaWriter::startTotal(kern::TotalOp total, const std::string &slot) {
   if (products && isInRegisters(products, warps)) {
     std::string name = unique(tables.at(total.getTable()) + "_products");
     body.line("cuda::OuterProducts<" + numberName(element) + ", " + std::to_string(products.getInner()) + ", " +
-              std::to_string(products.getOuter()) + ", " + std::to_string(warps) + ", true" +
-              precisionArgument(element) + "> " + name + ";");
+              std::to_string(products.getOuter()) + ", " + std::to_string(warps) + ", " +
+              std::to_string(planesOf(element)) + ", true> " + name + ";");
     sumRegisters += sumRegistersOf(products, warps);
     accs[total.getResult()] = {.names = {name}, .count = {}, .distance = {}};
     return;

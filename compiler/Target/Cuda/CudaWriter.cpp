@@ -24,6 +24,8 @@ using mlir::Value;
 static constexpr int kThreads = 256;
 /// What a block may take of the shared memory of a multiprocessor, so that another one fits as well; and at most.
 static constexpr int64_t kSharedBytes = 96 * 1024, kMostSharedBytes = 227 * 1024;
+/// What the tiles that products read may take of it.
+static constexpr int64_t kMostOperandBytes = 160 * 1024;
 /// Registers of a lane for matrices and sums of products that leave room for two blocks of 8 warps.
 static constexpr int64_t kFewRegisters = 40;
 
@@ -102,28 +104,65 @@ void CudaWriter::writeFor(kern::ForOp loop) {
 
 void CudaWriter::chooseTiles(kern::TileOp tile) {
   tileRows = tile.getHeight().value_or(1);
-  if (!isOfBlocks || isSerial) {
-    warps = isSerial ? 1 : warps;
+  if (!isOfBlocks)
     return;
-  }
+  hasOperands = tileRows > 1;
   // Few warps wait at the barriers of a small block, and other blocks work meanwhile. But a lane has more of the
   // matrices and sums then.
   constexpr int kSmallBlock = 4;
-  constexpr int64_t kSmallTile = 32, kMostRegisters = 64;
+  constexpr int64_t kSmallTile = 32, kLeastTile = 16, kMostRegisters = 80;
+  mlir::Block &block = tile.getBody().front();
   int64_t registers = 0;
-  bool isSmall = tileRows > 1;
-  for (auto product : tile.getBody().front().getOps<kern::ProductOp>()) {
+  bool isSmall = tileRows > 1 && !isSerial;
+  for (auto product : block.getOps<kern::ProductOp>()) {
     registers += matrixRegisters(product, kSmallBlock);
     isSmall &= product.getHeads() == 1;
   }
-  for (auto outer : tile.getBody().front().getOps<kern::OuterOp>()) {
+  for (auto outer : block.getOps<kern::OuterOp>()) {
     registers += sumRegistersOf(outer, kSmallBlock);
     isSmall &= isInRegisters(outer, kSmallBlock);
   }
-  if (!isSmall || registers > kMostRegisters)
-    return;
-  warps = kSmallBlock;
-  tileRows = std::min(tileRows, kSmallTile);
+  if (isSerial)
+    warps = 1;
+  else if (isSmall && registers <= kMostRegisters) {
+    warps = kSmallBlock;
+    tileRows = std::min(tileRows, kSmallTile);
+  }
+  auto tileBytes = [&] {
+    int64_t bytes = 0;
+    for (kern::BufferOp buffer : block.getOps<kern::BufferOp>()) {
+      Type row = buffer.getResult().getType().getRow();
+      const int64_t plain = tileRows * kern::rowSize(row) * cpp::numberBytes(kern::elementType(row));
+      bytes += plain + (isOperand(buffer) ? operandBytes(buffer) : 0);  // of an operand, what is copied ahead
+    }
+    return bytes;
+  };
+  while (tileRows > kLeastTile && tileBytes() > mostTileBytes())
+    tileRows = std::max(kLeastTile, tileRows / 2 / kLeastTile * kLeastTile);
+  // Very long rows are multiplied without matrix instructions.
+  int64_t operands = 0;
+  for (kern::BufferOp buffer : block.getOps<kern::BufferOp>())
+    operands += isOperand(buffer) ? operandBytes(buffer) : 0;
+  hasOperands &= operands <= kMostOperandBytes;
+}
+
+bool CudaWriter::isOperand(kern::BufferOp buffer) const {
+  return llvm::any_of(buffer.getResult().getUses(), [&](mlir::OpOperand &use) {
+    auto product = mlir::dyn_cast<kern::ProductOp>(use.getOwner());
+    return product ? product.getRows() == buffer.getResult() : mlir::isa<kern::OuterOp>(use.getOwner());
+  });
+}
+
+int CudaWriter::planesOf(Type element) const {
+  return element.isF64() ? 1 : cuda::planesOf(precision);
+}
+
+int64_t CudaWriter::operandBytes(kern::BufferOp buffer) const {
+  Type row = buffer.getResult().getType().getRow(), element = kern::elementType(row);
+  const int size = static_cast<int>(kern::rowSize(row));
+  if (element.isF64())
+    return tileRows * cuda::paddedColumns(size, sizeof(double)) * static_cast<int64_t>(sizeof(double));
+  return cuda::shapeOfTile(size, static_cast<int>(tileRows), planesOf(element)).bytes;
 }
 
 int64_t CudaWriter::mostTileBytes() const {
@@ -131,9 +170,9 @@ int64_t CudaWriter::mostTileBytes() const {
 }
 
 void CudaWriter::declareMatrices(kern::TileOp tile) {
-  const int64_t most = warps == 8 ? 32 : 64;  // registers of a lane
+  const int64_t most = warps == 8 ? 48 : 80;  // registers of a lane
   for (auto product : tile.getBody().front().getOps<kern::ProductOp>()) {
-    if (tileRows == 1 || product.getHeads() != 1)
+    if (!hasOperands || product.getHeads() != 1)
       continue;
     const int64_t kept = matrixRegisters(product, warps);
     const bool isKept = keptRegisters + kept <= most;
@@ -157,24 +196,6 @@ bool CudaWriter::canCopyAhead(kern::LoadOp load, kern::TileOp tile) {
          cpp::isStoredAsIs(load.getTable().getType().getElementType()) && isKeptInRegisters(load.getResult());
 }
 
-kern::LoadOp CudaWriter::loadInto(kern::BufferOp buffer) {
-  auto tile = mlir::dyn_cast<kern::TileOp>(buffer->getParentOp());
-  kern::ForOp loop = tile ? firstLoop(tile) : nullptr;
-  kern::PutOp put;
-  for (Operation *user : buffer.getResult().getUsers())
-    if (auto other = mlir::dyn_cast<kern::PutOp>(user)) {
-      if (put)
-        return nullptr;
-      put = other;
-    }
-  auto load = put ? put.getRow().getDefiningOp<kern::LoadOp>() : nullptr;
-  const bool isCopied =
-      loop && load && load->getParentOp() == loop && put->getParentOp() == loop && load.getResult().hasOneUse() &&
-      canCopyAhead(load, tile) &&
-      load.getTable().getType().getElementType() == kern::elementType(buffer.getResult().getType().getRow());
-  return isCopied ? load : nullptr;
-}
-
 /// What a tile's first statements read of tables is copied to shared memory while the tile before it is computed, of
 /// whatever type that is. The numbers of the rows are read one tile earlier.
 void CudaWriter::writeAhead(kern::TileOp tile) {
@@ -185,7 +206,7 @@ void CudaWriter::writeAhead(kern::TileOp tile) {
   const std::string level = cpp::levelName(tile.getDomain()), height = std::to_string(tileRows);
   struct Copy {
     std::string to, table, place;
-    int64_t size, stride;
+    int64_t size;
   };
   std::vector<Copy> copies;
   std::vector<std::pair<std::string, std::string>> places;  // names of arrays, and what they hold
@@ -194,17 +215,10 @@ void CudaWriter::writeAhead(kern::TileOp tile) {
       continue;
     Type stored = load.getTable().getType().getElementType();
     const std::string &table = tables.at(load.getTable());
-    Copy copy = {.to = {}, .table = table, .place = {}, .size = kern::rowSize(load.getResult().getType()), .stride = 0};
-    copy.stride = copy.size;
-    if (auto into = ahead.find(load); into != ahead.end()) {
-      const Buffer &buffer = buffers.at(mlir::cast<kern::PutOp>(*load.getResult().user_begin()).getBuffer());
-      copy.stride = buffer.stride;
-      copy.to = buffer.halves + " + " + cpp::times("half", tileRows * buffer.stride);
-    } else {
-      if (blockBytes + tileRows * copy.size * cpp::numberBytes(stored) > mostTileBytes())
-        continue;
-      ahead[load] = copy.to = takeBlock(table + "_ahead", stored, tileRows * copy.size);
-    }
+    Copy copy = {.to = {}, .table = table, .place = {}, .size = kern::rowSize(load.getResult().getType())};
+    if (blockBytes + tileRows * copy.size * cpp::numberBytes(stored) > mostTileBytes())
+      continue;
+    ahead[load] = copy.to = takeBlock(table + "_ahead", stored, tileRows * copy.size);
     copy.place = pathTo(load.getLevel(), load.getPath());
     if (copy.place != level) {
       auto known = llvm::find_if(places, [&](const auto &place) { return place.second == copy.place; });
@@ -221,8 +235,6 @@ void CudaWriter::writeAhead(kern::TileOp tile) {
               ", begin, end);");
   else
     body.line("cuda::PlainTiles<Id, " + height + "> ahead(begin, end);");
-  if (isStaged)
-    body.line("int half = 0;");
   auto lambda = [&](const std::string &name, llvm::function_ref<void()> statements) {
     body.open("auto " + name + " = [&]");
     statements();
@@ -255,7 +267,7 @@ void CudaWriter::writeAhead(kern::TileOp tile) {
       body.line("ahead.next();");
     forRows([&] {
       for (const Copy &copy : copies)
-        body.line("lanes.copy<" + std::to_string(copy.size) + ">(" + copy.to + " + " + cpp::times("row", copy.stride) +
+        body.line("lanes.copy<" + std::to_string(copy.size) + ">(" + copy.to + " + " + cpp::times("row", copy.size) +
                   ", " + copy.table + " + " + cpp::times(copy.place, copy.size) + ");");
     });
     body.line("cuda::commitCopies();");
@@ -347,6 +359,12 @@ void CudaWriter::writeTileBody(kern::TileOp tile) {
       writeFirstLoop(mlir::cast<kern::ForOp>(op));
     else
       writeOp(op);
+    // Sums of outer products take all rows of a tile.
+    if (isLoop && isFirst)
+      for (kern::BufferOp buffer : block.getOps<kern::BufferOp>())
+        if (const Buffer &made = buffers.at(buffer.getResult());
+            !made.operand.empty() && llvm::any_of(buffer.getResult().getUsers(), llvm::IsaPred<kern::OuterOp>))
+          body.line(made.operand + ".clearRows(rows);");
     isFirst &= !isLoop;
     wasProduct = isProduct || (wasProduct && !isLoop);
     wasLoop = isLoop || (wasLoop && !isProduct);
@@ -357,23 +375,9 @@ void CudaWriter::writeTileBody(kern::TileOp tile) {
 /// The loop whose rows were copied to shared memory. Then those of the next tile are.
 void CudaWriter::writeFirstLoop(kern::ForOp loop) {
   body.line("cuda::waitCopies<0>();");
-  for (auto op : loop->getBlock()->getOps<kern::BufferOp>())
-    if (const Buffer &buffer = buffers.at(op.getResult()); !buffer.halves.empty())
-      body.line(numberName(buffer.element) + " *" + buffer.name + " = " + buffer.halves + " + " +
-                cpp::times("half", tileRows * buffer.stride) + ";");
-  // Rows that are copied into their buffers need no statements.
-  const bool isEmpty = llvm::all_of(loop.getBody().front().without_terminator(), [&](Operation &op) {
-    auto put = mlir::dyn_cast<kern::PutOp>(op);
-    auto load = put ? put.getRow().getDefiningOp<kern::LoadOp>() : mlir::dyn_cast<kern::LoadOp>(op);
-    return load && ahead.contains(load) && ahead.lookup(load).empty();
-  });
-  if (!isEmpty) {
-    body.line("cuda::syncWarp();");  // single numbers are copied by one lane, and read by others
-    writeFor(loop);
-    body.line("cuda::syncWarp();");
-  }
-  if (isStaged)
-    body.line("half ^= 1;");
+  body.line("cuda::syncWarp();");  // single numbers are copied by one lane, and read by others
+  writeFor(loop);
+  body.line("cuda::syncWarp();");
   body.line("fetch();");
   if (looksAhead)
     body.line("look();");
@@ -549,6 +553,8 @@ void CudaWriter::write(Writer &out) {
              " + lanes.groupInBlock() * " + std::to_string(groupBytes) + ";");
   for (const std::string &line : prologue)
     out.line(line);
+  if (llvm::any_of(buffers, [](const auto &entry) { return !entry.second.operand.empty(); }))
+    out.line("cuda::syncBlock();");
   out.append(body);
   out.close();
   out.line("HECTOR_CUDA_KERNEL(" + symbol + ")");

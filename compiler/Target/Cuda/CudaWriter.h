@@ -38,7 +38,7 @@ private:
   struct Buffer {
     std::string base, name;  // of a row, and of all
     std::string tile;        // where the rows of the current tile start
-    std::string halves;      // where two tiles have room; empty if only one has
+    std::string operand;     // the tile that products read, if there is one; `name` may be empty then
     bool isOfTile = false;   // rows are counted from the first one of the tile
     int64_t size = 1, stride = 1;
     mlir::Type element;
@@ -88,8 +88,11 @@ private:
   void writeFirstLoop(kern::ForOp loop);
   kern::ForOp firstLoop(kern::TileOp tile) const;
   bool canCopyAhead(kern::LoadOp load, kern::TileOp tile);
-  /// The load whose rows a buffer of a tile is filled with, and with nothing else.
-  kern::LoadOp loadInto(kern::BufferOp buffer);
+  /// Whether products read the rows of a buffer, and what the tile for that takes.
+  bool isOperand(kern::BufferOp buffer) const;
+  int64_t operandBytes(kern::BufferOp buffer) const;
+  int planesOf(mlir::Type element) const;
+  std::string operandOf(const Buffer &buffer) const;
   /// What the tiles of a block may take of shared memory, so that others fit as well.
   int64_t mostTileBytes() const;
   std::string typeOffsets(kern::TileOp tile);
@@ -121,8 +124,6 @@ private:
   void writeFoldFinish(kern::FinishOp finish, kern::FoldOp fold);
   void writeProduct(kern::ProductOp product);
   std::string weightsClass(kern::ProductOp product, bool isKept);
-  /// The precision as a template argument, unless it is the usual one and nothing follows.
-  std::string precisionArgument(mlir::Type element, bool isLast = true) const;
   std::string matrixOf(kern::ProductOp product);
   void writeOuter(kern::OuterOp outer);
 
@@ -168,14 +169,15 @@ private:
   Writer body;
   cuda::Precision precision;
   int lanes = 1;
-  bool isTiled = false;     // a warp or a block takes pieces of rows; else a group takes units
-  bool isOfBlocks = false;  // a block does
-  bool isSerial = false;    // only the first group of a warp works
-  bool isChunked = false;   // a group takes neighbouring rows, of whatever units
-  bool isTaking = false;    // the statements of a row are written, which may be behind the last one
-  int warps = 8;            // of a block that takes pieces
-  int64_t tileRows = 1;     // of a tile
-  std::string tileRow;      // of a loop over a tile: the row, counted from the first one of the tile
+  bool isTiled = false;      // a warp or a block takes pieces of rows; else a group takes units
+  bool isOfBlocks = false;   // a block does
+  bool isSerial = false;     // only the first group of a warp works
+  bool isChunked = false;    // a group takes neighbouring rows, of whatever units
+  bool isTaking = false;     // the statements of a row are written, which may be behind the last one
+  int warps = 8;             // of a block that takes pieces
+  int64_t tileRows = 1;      // of a tile
+  bool hasOperands = false;  // products read tiles in shared memory
+  std::string tileRow;       // of a loop over a tile: the row, counted from the first one of the tile
   int64_t groupBytes = 0, blockBytes = 0, joinBytes = 0;
   int64_t keptRegisters = 0, sumRegisters = 0;  // of a lane, for matrices and for sums of products
   llvm::DenseMap<mlir::Value, Row> rows;
@@ -183,12 +185,9 @@ private:
   llvm::DenseMap<mlir::Value, unsigned> depths;  // of statements that are computed where they are read
   llvm::DenseMap<mlir::Value, Acc> accs;
   llvm::DenseMap<mlir::Value, Buffer> buffers;
-  llvm::DenseMap<mlir::Operation *, std::string> matrices;  // of products, for all tiles of a type
-  /// Loads whose rows were copied to shared memory: their name there. Without one, they are in the buffer that they
-  /// were put into.
-  llvm::DenseMap<mlir::Operation *, std::string> ahead;
+  llvm::DenseMap<mlir::Operation *, std::string> matrices;            // of products, for all tiles of a type
+  llvm::DenseMap<mlir::Operation *, std::string> ahead;               // loads whose rows were copied to shared memory
   bool looksAhead = false;                                            // the places of these rows were read before that
-  bool isStaged = false;                                              // there are buffers with room for two tiles
   llvm::DenseMap<mlir::Value, std::string> masks;                     // of dropout
   std::vector<std::string> prologue;                                  // declarations before the loops
   std::vector<std::pair<std::string, std::string>> bufferParameters;  // types and names
