@@ -11,14 +11,8 @@ Result<exec::Plan> makeCudaPlan(const Program &program, const CudaOptions &optio
   return emitCuda(**module, options);
 }
 
-std::optional<cuda::Precision> findPrecision(const std::string &name) {
-  if (name == "highest")
-    return cuda::Precision::Highest;
-  if (name == "high")
-    return cuda::Precision::High;
-  if (name == "medium")
-    return cuda::Precision::Medium;
-  return std::nullopt;
+cuda::Precision precisionFromName(const std::string &name) {
+  return name == "high" || name == "medium" ? cuda::Precision::High : cuda::Precision::Highest;
 }
 
 Result<Planned> planForDevice(const Program &program, const Graph &graph, const std::string &passes,

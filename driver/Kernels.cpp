@@ -234,6 +234,8 @@ static std::string commandFor(const exec::PlanOrigin &origin, int architecture =
   }
   if (origin.backend != exec::kCpu)
     command += " --backend " + word(origin.backend);
+  if (origin.precision != exec::PlanOrigin().precision)
+    command += " --precision " + word(origin.precision);
   if (architecture > 0)
     command += " --arch sm_" + std::to_string(architecture);
   return command + " -o FILE";

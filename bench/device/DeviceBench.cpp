@@ -1,8 +1,8 @@
 /// Measures RGCN, RGAT and HGT, forward and backward, on a GPU: whole steps, replayed, and each launch alone. Results
 /// are compared first with the CPU's in f64, and with those of a second run bit for bit.
 ///
-///   device-bench --models FOLDER --device cuda|emulated [--precision highest|high|medium] [--runs NUMBER]
-///                [--width NUMBER] GRAPH...
+///   device-bench --models FOLDER --device cuda|emulated [--only rgcn|rgat|hgt] [--precision highest|high]
+///                [--runs NUMBER] [--width NUMBER] GRAPH...
 
 #include "bench/Layers.h"
 #include "bench/Measure.h"
@@ -148,8 +148,8 @@ Result<Measured> measure(const BoundLayer &bound, const Graph &graph, bool grad,
 }
 
 int benchMain(int argc, char **argv) {
-  std::map<std::string, std::string> options = {
-      {"--device", "cuda"}, {"--models", ""}, {"--precision", "highest"}, {"--runs", "21"}, {"--width", "64"}};
+  std::map<std::string, std::string> options = {{"--device", "cuda"},       {"--models", ""}, {"--only", ""},
+                                                {"--precision", "highest"}, {"--runs", "21"}, {"--width", "64"}};
   std::vector<std::string> graphs;
   bool isUsable = true;
   for (int i = 1; i < argc; ++i) {
@@ -161,11 +161,10 @@ int benchMain(int argc, char **argv) {
     else
       isUsable = false;
   }
-  const std::optional<cuda::Precision> precision = findPrecision(options["--precision"]);
-  if (!isUsable || !precision || options["--models"].empty() || graphs.empty() ||
-      std::atoi(options["--runs"].c_str()) < 1) {
-    std::fputs("usage: device-bench --models FOLDER --device cuda|emulated [--precision highest|high|medium]\n"
-               "                    [--runs NUMBER] [--width NUMBER] GRAPH...\n",
+  const cuda::Precision precision = precisionFromName(options["--precision"]);
+  if (!isUsable || options["--models"].empty() || graphs.empty() || std::atoi(options["--runs"].c_str()) < 1) {
+    std::fputs("usage: device-bench --models FOLDER --device cuda|emulated [--only rgcn|rgat|hgt]\n"
+               "                    [--precision highest|high] [--runs NUMBER] [--width NUMBER] GRAPH...\n",
                stderr);
     return 2;
   }
@@ -188,6 +187,8 @@ int benchMain(int argc, char **argv) {
   bool fine = true;
   for (const std::string &file : graphs)
     for (const char *name : kModels) {
+      if (!options["--only"].empty() && options["--only"] != name)
+        continue;
       auto bound = bindLayer((fs::path(options["--models"]) / (std::string(name) + ".hec")).string(),
                              std::atoll(options["--width"].c_str()));
       if (!bound)
@@ -196,7 +197,7 @@ int benchMain(int argc, char **argv) {
       if (!graph)
         return fail(file, graph.status());
       for (bool grad : {false, true}) {
-        auto measured = measure(*bound, *graph, grad, *device, *precision, runs);
+        auto measured = measure(*bound, *graph, grad, *device, precision, runs);
         const std::string what = fs::path(file).stem().string() + " " + name + (grad ? " training" : " inference");
         if (!measured) {
           fail(what, measured.status());

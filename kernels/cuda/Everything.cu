@@ -123,7 +123,7 @@ extern "C" __global__ void useAllProducts(const float *w, float *sums, const dou
                                           int rows) {
   useProducts<float, 64, 64, 3>(w, sums, rows);
   useProducts<float, 1024, 3, 2>(w, sums, rows);
-  useProducts<float, 7, 129, 1>(w, sums, rows);
+  useProducts<float, 7, 129, 3>(w, sums, rows);
   useProducts<double, 64, 32, 1>(wOfDoubles, sumsOfDoubles, rows);
   useProducts<double, 5, 9, 1>(wOfDoubles, sumsOfDoubles, rows);
 }

@@ -274,17 +274,21 @@ __device__ __forceinline__ void multiplyF64(double (&sums)[2], double a, double 
 #endif
 }
 
-/// Two numbers of bf16, the nearest ones, in one register; and the two as floats.
-__device__ __forceinline__ uint32_t packBf16(float low, float high) {
+/// Two numbers of bf16, the nearest ones, in one register; and the two as floats. With `isFinite`, the largest number
+/// stands for inf, and for what is rounded to it.
+template <bool isFinite = false> __device__ __forceinline__ uint32_t packBf16(float low, float high) {
 #ifdef HECTOR_EMULATED
-  auto round = [](float x) {
-    const uint32_t bits = __builtin_bit_cast(uint32_t, x);
-    return x == x ? (bits + 0x7fffu + (bits >> 16 & 1)) >> 16 : 0x7fffu;
+  auto round = [](float x) -> uint32_t {
+    const uint32_t bits = __builtin_bit_cast(uint32_t, x), rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
+    return x != x ? 0x7fffu : isFinite && (rounded & 0x7fffu) == 0x7f80u ? (rounded & 0x8000u) | 0x7f7fu : rounded;
   };
   return round(low) | round(high) << 16;
 #else
   uint32_t pair;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  if constexpr (isFinite)
+    asm("cvt.rn.satfinite.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  else
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
   return pair;
 #endif
 }
@@ -300,15 +304,6 @@ __device__ __forceinline__ float highOf(uint32_t pair) {
   return __builtin_bit_cast(float, pair & 0xffff0000u);
 #else
   return __uint_as_float(pair & 0xffff0000u);
-#endif
-}
-
-/// The number of bf16 that is next to a finite number in the direction of 0.
-__device__ __forceinline__ float towardsZero(float x) {
-#ifdef HECTOR_EMULATED
-  return __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, x) & 0xffff0000u);
-#else
-  return __uint_as_float(__float_as_uint(x) & 0xffff0000u);
 #endif
 }
 

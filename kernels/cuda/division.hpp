@@ -10,10 +10,9 @@ namespace hector::cuda {
 enum class Precision {
   Highest,  // three parts of bf16, six products: as exact as float
   High,     // two parts, three products: 4e-6
-  Medium,   // bf16: 2e-3
 };
 HECTOR_ANYWHERE constexpr int planesOf(Precision precision) {
-  return precision == Precision::Highest ? 3 : precision == Precision::High ? 2 : 1;
+  return precision == Precision::Highest ? 3 : 2;
 }
 
 HECTOR_ANYWHERE constexpr int partsOf(int n, int size) {

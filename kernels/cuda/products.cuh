@@ -3,8 +3,8 @@
 ///
 /// Floats are split when they are put into a tile (`Tile`): each is the sum of kPlanes numbers of bf16. With 3 planes and
 /// the 6 largest of their products, sums are as exact as those of float; with 2 planes and 3 products they have an error of
-/// 4e-6 of the norms; with one plane, of 2e-3. That is `Precision`. So a number is split once, whichever warps multiply
-/// it, and lies as the instructions want it, by rows and by columns.
+/// 4e-6 of the norms. That is `Precision`. So a number is split once, whichever warps multiply it, and lies as the
+/// instructions want it, by rows and by columns.
 ///
 /// Warps divide the columns of a product among themselves, and then its rows, 32 at a time. Each lane keeps what it needs
 /// of the matrix in registers, for all tiles that are multiplied by it, if it is small enough. Sums of outer products are
@@ -96,21 +96,14 @@ template <class T> __device__ inline bool isZero(const T *row, int n) {
 
 // --- tiles ----------------------------------------------------------------------------------------------------------
 
-/// Splits two numbers into planes of bf16.
+/// Splits two numbers into planes of bf16. The first has no inf: what is left of inf goes to the second.
 template <int kPlanes>
 __device__ __forceinline__ void splitPair(float first, float second, uint32_t (&planes)[kPlanes]) {
   HECTOR_UNROLL
   for (int plane = 0; plane < kPlanes; ++plane) {
-    planes[plane] = packBf16(first, second);
-    if (plane == 0 && !(isFinite(lowOf(planes[0])) && isFinite(highOf(planes[0])))) {
-      // Inf and NaN are in the first plane alone. What is only rounded to inf is cut off instead.
-      planes[0] = packBf16(isFinite(first) ? towardsZero(first) : first, isFinite(second) ? towardsZero(second) : second);
-      first = isFinite(first) ? first - lowOf(planes[0]) : 0.0f;
-      second = isFinite(second) ? second - highOf(planes[0]) : 0.0f;
-    } else {
-      first -= lowOf(planes[plane]);
-      second -= highOf(planes[plane]);
-    }
+    planes[plane] = plane == 0 ? packBf16<true>(first, second) : packBf16(first, second);
+    first -= lowOf(planes[plane]);
+    second -= highOf(planes[plane]);
   }
 }
 
@@ -142,27 +135,34 @@ public:
   }
   /// Writes kCount neighbouring numbers.
   template <int kCount> __device__ __forceinline__ void put(int row, int column, const float (&values)[kCount]) const {
-    Pack<uint16_t, kCount> packs[kPlanes];
+    static_assert(kCount == 1 || kCount % 2 == 0);
+    Pack<uint32_t, partsOf(kCount, 2)> packs[kPlanes];
     HECTOR_UNROLL
     for (int i = 0; i < kCount; i += 2) {
       uint32_t planes[kPlanes];
       splitPair(values[i], i + 1 < kCount ? values[i + 1] : 0.0f, planes);
       HECTOR_UNROLL
-      for (int plane = 0; plane < kPlanes; ++plane) {
-        packs[plane].numbers[i] = static_cast<uint16_t>(planes[plane]);
-        if (i + 1 < kCount)
-          packs[plane].numbers[i + 1] = static_cast<uint16_t>(planes[plane] >> 16);
-      }
+      for (int plane = 0; plane < kPlanes; ++plane)
+        packs[plane].numbers[i / 2] = planes[plane];
     }
     HECTOR_UNROLL
-    for (int plane = 0; plane < kPlanes; ++plane)
-      *reinterpret_cast<Pack<uint16_t, kCount> *>(numbers + plane * kPlane + row * kStride + column) = packs[plane];
+    for (int plane = 0; plane < kPlanes; ++plane) {
+      uint16_t *to = numbers + plane * kPlane + row * kStride + column;
+      if constexpr (kCount == 1)
+        *to = static_cast<uint16_t>(packs[plane].numbers[0]);
+      else
+        *reinterpret_cast<Pack<uint32_t, kCount / 2> *>(to) = packs[plane];
+    }
   }
   __device__ __forceinline__ float at(int row, int column) const {
     float sum = 0;
     HECTOR_UNROLL
-    for (int plane = kPlanes - 1; plane >= 0; --plane)
-      sum += lowOf(numbers[plane * kPlane + row * kStride + column]);
+    for (int plane = 0; plane < kPlanes; ++plane) {
+      const float number = lowOf(numbers[plane * kPlane + row * kStride + column]);
+      if (!isFinite(number))
+        return number;
+      sum += number;
+    }
     return sum;
   }
 

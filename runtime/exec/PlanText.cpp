@@ -217,6 +217,8 @@ void writeOrigin(std::string &text, const Plan &plan, const PlanOrigin &origin) 
   text += "model " + asWord(origin.modelPath) + " entry=" + asWord(origin.entry) + "\n";
   text += "numbers " + asWord(origin.numbers) + "\n";
   text += "passes " + asWord(origin.passes) + "\n";
+  if (origin.backend == kCuda)
+    text += "precision " + asWord(origin.precision) + "\n";
   if (origin.gradients)
     text += "gradients" + (origin.gradients->empty() ? " all" : " of" + joined(*origin.gradients)) + "\n";
   auto settings = [&](const char *keyword, const std::vector<std::string> &values) {
@@ -445,6 +447,8 @@ private:
       origin.numbers = line.word("a type");
     } else if (keyword == "passes") {
       origin.passes = line.word("a list");
+    } else if (keyword == "precision") {
+      origin.precision = line.word("a name");
     } else if (keyword == "gradients") {
       origin.gradients.emplace();
       if (choose<int>(line, line.word("`all` or `of`"), std::array<const char *, 2>{"all", "of"}) == 1)

@@ -37,6 +37,7 @@ struct PlanOrigin {
   std::string entry;                                  // the function that is the model
   std::string numbers;                                // what it computes with: "f32"
   std::string passes;                                 // as `--passes` takes them
+  std::string precision = "highest";                  // of products of floats on a GPU, as `--precision` takes it
   std::optional<std::vector<std::string>> gradients;  // inputs; an empty list stands for all
   std::vector<std::string> attributes, sizes;         // "NAME=VALUE", every one that the model has
 

@@ -31,6 +31,7 @@ struct RunOptions {
   uint64_t seed = 0;                             // of what it drops
   uint64_t step = 0;
   std::string passes;       // empty: `default`, or those of a plan
+  std::string precision;    // of products on a GPU; empty: `highest`, or that of a plan
   int threads = 0;          // 0: one per processor
   std::string memoryLimit;  // bytes, such as 8G; empty: what the machine has
   bool poison = false;      // memory is filled with NaN wherever nothing should be read
@@ -44,6 +45,7 @@ struct CompileOptions {
   std::vector<std::string> architectures;        // of GPUs that a plan file has code for, such as sm_90; empty: sm_90
   std::optional<std::vector<std::string>> grad;  // inputs whose gradients are wanted; an empty list: all
   std::string passes;                            // empty: `none` for flow, `default` for the others
+  std::string precision;                         // of products on a GPU; empty: `highest`
   std::string machine;                           // a name, `here` or a file; empty: the default
   std::string cache;                             // bytes, such as 32M; empty: the machine's
   bool remarks = false;                          // what passes have to say, to standard error

@@ -192,6 +192,7 @@ static Status compileModel(CompileOptions options) {
   if (options.emit == "groups" || isLowered)
     if (Status status = program->formGroups(output); !status.isOk())
       return status;
+  const cuda::Precision precision = precisionFromName(options.precision);
   std::string text;
   if (options.emit == "summary") {
     text = formatSummary(program->function(), *binding,
@@ -207,19 +208,22 @@ static Status compileModel(CompileOptions options) {
       return plan.status();
     text = std::move(plan->source);
   } else if (isPlan) {
-    auto plan = isForGpu ? makeCudaPlan(*program, {.wideIds = wideIds}) : makePlan(*program, {.wideIds = wideIds});
+    auto plan = isForGpu ? makeCudaPlan(*program, {.precision = precision, .wideIds = wideIds})
+                         : makePlan(*program, {.wideIds = wideIds});
     if (!plan)
       return plan.status();
     exec::PlanOrigin origin = originOf(*model, *binding);
     origin.backend = options.backend;
     origin.numbers = dtype;
     origin.passes = passes;
+    if (!options.precision.empty())
+      origin.precision = options.precision;
     origin.gradients = options.grad;
     if (isFile)
       return writePlan(options, *architectures, std::move(*plan), std::move(origin));
     text = exec::planText(*plan, origin);
   } else if (options.emit == "cuda") {
-    auto plan = makeCudaPlan(*program);
+    auto plan = makeCudaPlan(*program, {.precision = precision, .wideIds = wideIds});
     if (!plan)
       return plan.status();
     text = std::move(plan->source);

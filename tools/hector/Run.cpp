@@ -6,7 +6,6 @@
 #include "driver/Cpu.h"
 #include "driver/Cuda.h"
 #include "runtime/base/Interrupt.h"
-#include "runtime/device/CudaDevice.h"
 #include "runtime/jit/Compiler.h"
 
 #include <cstdio>
@@ -69,7 +68,7 @@ static Status runModel(RunOptions options) {
   const bool isCompiled = options.backend == "cpu";
   std::unique_ptr<Device> device;
   if (options.backend == "cuda") {
-    auto found = createCudaDevice();
+    auto found = findGpu();
     if (!found)
       return Status::invalid("--backend cuda: " + found.status().message() + "; run with --backend cpu");
     device = std::move(*found);
@@ -88,7 +87,7 @@ static Status runModel(RunOptions options) {
     planned.emplace(std::move(*made));
   } else if (device) {
     noteInterrupts();
-    auto made = planForDevice(*program, loaded->graph, passes);
+    auto made = planForDevice(*program, loaded->graph, passes, precisionFromName(options.precision));
     if (!made)
       return std::move(made).status();
     planned.emplace(std::move(*made));

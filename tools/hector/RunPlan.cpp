@@ -4,7 +4,6 @@
 #include "driver/Arguments.h"
 #include "driver/Kernels.h"
 #include "runtime/base/Interrupt.h"
-#include "runtime/device/CudaDevice.h"
 #include "runtime/exec/PlanFile.h"
 
 #include <algorithm>
@@ -55,6 +54,8 @@ static Status checkOptions(const RunOptions &options, const exec::PlanOrigin &or
     return contradiction("--dtype " + options.model.dtype, "computes with " + origin.numbers);
   if (!options.passes.empty() && options.passes != origin.passes)
     return contradiction("--passes " + options.passes, "was made with --passes " + origin.passes);
+  if (!options.precision.empty() && options.precision != origin.precision && origin.backend == exec::kCuda)
+    return contradiction("--precision " + options.precision, "was made with --precision " + origin.precision);
   if (!options.model.entry.empty() && options.model.entry != model.signature.name)
     return contradiction("--entry " + options.model.entry, "computes " + model.signature.name);
   if (options.grad && !origin.gradients)
@@ -133,7 +134,7 @@ Status runSavedPlan(const RunOptions &options) {
     return memoryLimit.status();
   std::unique_ptr<Device> device;
   if (origin.backend == exec::kCuda) {
-    auto found = createCudaDevice();
+    auto found = findGpu();
     if (!found)
       return Status::invalid(path + ": the plan is for a GPU: " + found.status().message() +
                              "; compile the model again with --backend cpu");

@@ -2,9 +2,13 @@
 
 #include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
+#include "runtime/device/CudaDevice.h"
+#include "runtime/device/EmulatedDevice.h"
 #include "runtime/storage/File.h"
 
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 namespace hector {
 
@@ -22,6 +26,13 @@ Result<int64_t> readMemoryLimit(const RunOptions &options) {
     return Status::invalid("--memory-limit is " + inTicks(options.memoryLimit) + "; expected " + kByteForms +
                            ", from 1 to 1024G, such as 512M or 8G");
   return *bytes;
+}
+
+Result<std::unique_ptr<Device>> findGpu() {
+  const char *isEmulated = std::getenv("HECTOR_EMULATE_CUDA");
+  if (isEmulated && std::string_view(isEmulated) == "1")
+    return createEmulatedDevice();
+  return createCudaDevice();
 }
 
 CpuOptions cpuOptions(const RunOptions &options, int64_t memoryLimit) {

@@ -6,6 +6,7 @@
 #include "driver/RunPlan.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ Result<int64_t> readMemoryLimit(const RunOptions &options);
 CpuOptions cpuOptions(const RunOptions &options, int64_t memoryLimit);
 /// The same on a GPU.
 DeviceOptions deviceOptions(const RunOptions &options, int64_t memoryLimit);
+
+/// The GPU; or an emulated one, if HECTOR_EMULATE_CUDA says 1.
+Result<std::unique_ptr<Device>> findGpu();
 
 /// What was run, for the first line.
 struct RunTitle {

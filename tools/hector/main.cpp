@@ -149,6 +149,15 @@ static void addInputOptions(CLI::App &command, InputSources &inputs) {
 /// What `--grad` stands for where no list of names follows it.
 static constexpr std::string_view kEveryInput = "*";
 
+static void addPrecisionOption(CLI::App &app, std::string &precision) {
+  app.add_option(
+         "--precision", precision,
+         "How exactly a GPU multiplies matrices of f32: highest (the default, as exact as f32), high (errors of "
+         "4e-6, faster) or medium (as high); CPUs are always exact")
+      ->check(oneOf({"highest", "high", "medium"}))
+      ->type_name("NAME");
+}
+
 static void addGradOption(CLI::App &command, std::optional<std::vector<std::string>> &grad, const std::string &help) {
   command
       .add_option_function<std::vector<std::string>>(
@@ -229,6 +238,7 @@ static int hectorMain(int argc, char **argv) {
                    "none, default, C, R, default,-NAME, or names separated by commas; unless given, default")
       ->type_name("LIST")
       ->check(notEmpty());
+  addPrecisionOption(*runApp, run.precision);
   runApp->add_option("--threads", run.threads, "How many threads run at once; results do not depend on it")
       ->transform(wholeNumber<int>(1, 1024))
       ->type_name("NUMBER");
@@ -270,6 +280,7 @@ static int hectorMain(int argc, char **argv) {
                    "default otherwise")
       ->type_name("LIST")
       ->check(notEmpty());
+  addPrecisionOption(*compileApp, compile.precision);
   compileApp
       ->add_option("--machine", compile.machine,
                    "The machine to choose for, which never changes results but for rounding: cpu (the default, the "

@@ -68,6 +68,7 @@ void CudaWriter::writeFor(kern::ForOp loop) {
   NameScope scope(*this);
   Operation *around = loop->getParentOp();
   auto outer = mlir::dyn_cast<kern::ForOp>(around);
+  bool isUnrolled = false;
   if (outer) {
     std::string offsets = offsetsName(outer.getDomain(), loop.getDomain()), at = cpp::levelName(outer.getDomain());
     body.open("for (int64_t " + row + " = " + offsets + "[" + at + "]; " + row + " < " + offsets + "[" + at +
@@ -84,8 +85,18 @@ void CudaWriter::writeFor(kern::ForOp loop) {
       body.open("for (int64_t " + row + " = lanes.groupInWarp() == 0 ? " + first + " : " + last + "; " + row + " < " +
                 last + "; ++" + row + ")");
     else if (isOfBlocks && mlir::isa<kern::TileOp>(around)) {
-      body.line("HECTOR_UNROLL_SOME");
-      body.open("for (int row = lanes.groupInBlock(); row < rows; row += " + std::to_string(warps * 32 / lanes) + ")");
+      // Rows of a group are loaded together, if they are few.
+      const int64_t groups = warps * 32 / lanes, own = (tileRows + groups - 1) / groups;
+      const std::string step = std::to_string(groups);
+      isUnrolled = own > 1 && own <= 4;
+      if (isUnrolled) {
+        body.line("HECTOR_UNROLL");
+        body.open("for (int i = 0; i < " + std::to_string(own) + "; ++i)");
+        body.line("const int row = i * " + step + " + lanes.groupInBlock();");
+        body.open("if (row < rows)");
+      } else {
+        body.open("for (int row = lanes.groupInBlock(); row < rows; row += " + step + ")");
+      }
       body.line("[[maybe_unused]] const int64_t " + row + " = first + row;");
       tileRow = "row";
     } else if (isOfBlocks) {
@@ -100,6 +111,8 @@ void CudaWriter::writeFor(kern::ForOp loop) {
   writeBlock(loop.getBody().front());
   levels.pop_back();
   body.close();
+  if (isUnrolled)
+    body.close();
 }
 
 void CudaWriter::chooseTiles(kern::TileOp tile) {
