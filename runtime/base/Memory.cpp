@@ -39,6 +39,32 @@ Status requireMemory(const std::string &what, int64_t bytes) {
                         " of memory are available");
 }
 
+/// A line of /proc/self/status, in bytes; 0 if there is none.
+static int64_t statusBytes(std::string_view key) {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word)
+    if (int64_t kilobytes = 0; word == key && status >> kilobytes)
+      return kilobytes * 1024;
+  return 0;
+}
+
+int64_t residentBytes() {
+  return statusBytes("VmRSS:");
+}
+
+int64_t peakResidentBytes() {
+  return statusBytes("VmHWM:");
+}
+
+Status resetPeakResident() {
+  std::ofstream file("/proc/self/clear_refs");
+  if (file << "5" << std::flush)
+    return Status::ok();
+  return Status::failed(
+      "the peak memory of a process cannot be measured here: /proc/self/clear_refs cannot be written");
+}
+
 void throwOutOfMemory(size_t bytes) {
   throw OutOfMemory(bytes);
 }

@@ -19,6 +19,13 @@ int64_t availableMemory();
 /// Fails if `bytes` do not fit: "WHAT needs 12.0 GiB; 3.1 GiB of memory are available".
 Status requireMemory(const std::string &what, int64_t bytes);
 
+/// Bytes of this process that are in memory now, and the most that were since `resetPeakResident`, or since it started.
+/// 0 if the system does not tell.
+int64_t residentBytes();
+int64_t peakResidentBytes();
+/// Fails if the system does not let it.
+Status resetPeakResident();
+
 /// An allocation that failed, with the bytes that it was for.
 class OutOfMemory : public std::bad_alloc {
 public:

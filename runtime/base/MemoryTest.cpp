@@ -34,6 +34,22 @@ TEST(MemoryTest, BytesAreReadWithASuffix) {
     EXPECT_EQ(parseBytes(text), std::nullopt) << text;
 }
 
+TEST(MemoryTest, ThePeakOfResidentMemoryCanBeReset) {
+  constexpr int64_t kBytes = 64 << 20;
+  {
+    BigVector<char> large(kBytes, 1);
+  }
+  if (Status status = resetPeakResident(); !status.isOk())
+    GTEST_SKIP() << status.message();
+  const int64_t before = residentBytes();
+  ASSERT_GT(before, 0);
+  EXPECT_LT(peakResidentBytes(), before + kBytes / 2);
+  {
+    BigVector<char> large(kBytes, 1);
+  }
+  EXPECT_GE(peakResidentBytes(), before + kBytes / 2);
+}
+
 TEST(MemoryTest, WhatFitsIsAllowed) {
   EXPECT_TRUE(requireMemory("a byte", 1).isOk());
 }

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
+#include <chrono>
 #include <cstring>
 
 namespace hector::exec {
@@ -341,7 +342,10 @@ Status Executor::run(Phase first, Phase last) {
     for (size_t i = range.begin; i < range.end; ++i) {
       if (interruptSignal())
         return Status::failed("interrupted");
+      const auto start = std::chrono::steady_clock::now();
       s.launch(s.steps[i]);
+      if (s.options.onStep)
+        s.options.onStep(i, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
       if (s.options.poison)
         s.poison(s.session.unneededAfter(i));
     }

@@ -16,6 +16,7 @@
 #include "runtime/graph/Graph.h"
 #include "runtime/storage/Tensor.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -34,6 +35,8 @@ struct ExecOptions {
   /// Fills memory with NaN before each run and again when nobody needs it any more, so that whatever reads a number
   /// that was not written shows in the results.
   bool poison = false;
+  /// Told after each launch which step of the plan it was and how long it took, joins included. For profiles.
+  std::function<void(size_t step, double seconds)> onStep = {};
 };
 
 /// The memory that an executor would take once its inputs are set to `inputs`, without making one: for choosing between

@@ -9,6 +9,7 @@
 #include <bit>
 #include <csignal>
 #include <cstring>
+#include <numeric>
 #include <thread>
 
 using namespace hector;
@@ -118,6 +119,21 @@ TEST_P(ExecutorGraphsTest, OutputsThatAreInputsComeBackInTheirOrder) {
   Executor executor = example::makeExecutor(graph, options, width);
   values.setAll(executor, graph);
   EXPECT_EQ(valuesOf(executor, "w"), values.w);
+}
+
+TEST(ExecutorTest, TellsHowLongEachStepTook) {
+  std::vector<size_t> steps;
+  ExecOptions options;
+  options.onStep = [&](size_t step, double seconds) {
+    steps.push_back(step);
+    EXPECT_GE(seconds, 0);
+  };
+  Executor executor = example::makeExecutor(kSmall, options);
+  example::Values(kSmall).setAll(executor, kSmall);
+  expectRuns(executor);
+  std::vector<size_t> all(example::plan().steps.size());
+  std::iota(all.begin(), all.end(), 0);
+  EXPECT_EQ(steps, all);
 }
 
 TEST(ExecutorTest, AnyNumberOfThreadsGivesTheSameBits) {

@@ -54,6 +54,20 @@ struct CompileOptions {
   std::string outPath;                           // empty: standard output
 };
 
+struct BenchCommandOptions {
+  std::vector<std::string> files;
+  int runs = 0;         // 0: as the file says
+  int threads = 0;      // 0: as the file says
+  std::string machine;  // empty: as the file says
+  std::string only;     // part of the names of cells; empty: all
+  bool profile = false;
+  bool memory = false;
+  std::string jsonPath, svgPath;  // empty: none
+  std::string keepFolder;         // empty: nothing is kept
+  std::string memoryOf;           // a cell whose memory this process measures; empty: it measures times
+  std::string graphFile;          // for that cell
+};
+
 /// Prints a failure and gives the exit code for it.
 int report(const Status &status);
 
@@ -63,6 +77,7 @@ void throwWhereLlvmFindsNoMemory();
 
 int runCommand(const RunOptions &options);
 int compileCommand(const CompileOptions &options);
+int benchCommand(const BenchCommandOptions &options);
 int doctorCommand();
 
 }  // namespace hector

@@ -1,6 +1,7 @@
 /// `hector data info --svg`: the same numbers as a picture of one page.
 
 #include "DataMakeInfo.h"
+#include "Drawing.h"
 #include "runtime/base/Memory.h"
 
 #include <algorithm>
@@ -12,36 +13,13 @@ namespace hector {
 
 namespace {
 
-constexpr const char *kIn = "#2563eb";
-constexpr const char *kOut = "#d97706";
-constexpr const char *kBar = "#2563eb";
-constexpr const char *kText = "#111827";
-constexpr const char *kSoft = "#4b5563";
-constexpr const char *kGrid = "#e5e7eb";
+constexpr const char *kIn = Drawing::kBlue;
+constexpr const char *kOut = Drawing::kOrange;
+constexpr const char *kBar = Drawing::kBlue;
+constexpr const char *kText = Drawing::kText;
+constexpr const char *kSoft = Drawing::kSoft;
+constexpr const char *kGrid = Drawing::kGrid;
 constexpr double kRow = 22;  // between the bars of a table
-
-/// A coordinate without needless digits.
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.1f", value);
-  std::string digits = text;
-  return digits.ends_with(".0") ? digits.substr(0, digits.size() - 2) : digits;
-}
-
-std::string escaped(const std::string &text) {
-  std::string result;
-  for (char c : text) {
-    if (c == '&')
-      result += "&amp;";
-    else if (c == '<')
-      result += "&lt;";
-    else if (c == '>')
-      result += "&gt;";
-    else
-      result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return result;
-}
 
 /// 1, 10, 100, 1k, 1M … With a base of 1024, 2048 is 2k.
 std::string shortNumber(double value, double base = 1000) {
@@ -53,45 +31,6 @@ std::string shortNumber(double value, double base = 1000) {
   std::snprintf(text, sizeof(text), "%.4g%s", value, kUnits[unit]);
   return text;
 }
-
-class Drawing {
-public:
-  struct Style {
-    double size = 12;
-    const char *fill = kText;
-    const char *anchor = "start";
-    bool bold = false;
-  };
-  void text(double x, double y, const std::string &content, Style style) {
-    body += "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" font-size=\"" + number(style.size) + "\" fill=\"" +
-            style.fill + "\"";
-    if (std::string_view(style.anchor) != "start")
-      body += " text-anchor=\"" + std::string(style.anchor) + "\"";
-    if (style.bold)
-      body += " font-weight=\"600\"";
-    body += ">" + escaped(content) + "</text>\n";
-  }
-  void box(double x, double y, double width, double height, const char *fill, double radius = 0) {
-    body += "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" + number(width) + "\" height=\"" +
-            number(height) + "\" fill=\"" + fill + "\"";
-    if (radius > 0)
-      body += " rx=\"" + number(radius) + "\"";
-    body += "/>\n";
-  }
-  void line(double x1, double y1, double x2, double y2, const char *colour) {
-    body += "<line x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" + number(x2) + "\" y2=\"" + number(y2) +
-            "\" stroke=\"" + colour + "\"/>\n";
-  }
-  std::string finish(double width, double height, const std::string &title) const {
-    return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + number(width) + "\" height=\"" + number(height) +
-           "\" viewBox=\"0 0 " + number(width) + " " + number(height) +
-           "\" font-family=\"system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif\">\n<title>" + escaped(title) +
-           "</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n" + body + "</svg>\n";
-  }
-
-private:
-  std::string body;
-};
 
 struct Bar {
   std::string label, figures;

@@ -1,5 +1,6 @@
 /// The command line: options to the structs of Commands.h.
 
+#include "BenchCommand.h"
 #include "CacheCommand.h"
 #include "Commands.h"
 #include "DataCommands.h"
@@ -305,6 +306,7 @@ static int hectorMain(int argc, char **argv) {
   auto runImportOrCheck = addDataImportAndCheck(*dataApp);
   auto runMakeOrInfo = addDataMakeAndInfo(*dataApp);
 
+  auto runBench = addBench(app);
   auto runMachine = addMachine(app);
   auto runCache = addCache(app);
 
@@ -331,6 +333,8 @@ static int hectorMain(int argc, char **argv) {
   if (auto code = runImportOrCheck())
     return *code;
   if (auto code = runMakeOrInfo())
+    return *code;
+  if (auto code = runBench())
     return *code;
   if (auto code = runMachine())
     return *code;

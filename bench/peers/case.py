@@ -1,0 +1,63 @@
+"""A cell of a benchmark as `hector bench --keep` leaves it: a graph, inputs, and the results that Hector computed."""
+
+import json
+import struct
+
+import numpy as np
+import torch
+
+DTYPES = {"F32": np.float32, "F64": np.float64, "I32": np.int32, "I64": np.int64, "U8": np.uint8}
+
+
+def read_safetensors(path):
+    """The tensors of a file by name, and its metadata."""
+    data = np.memmap(path, np.uint8, "r")
+    length = struct.unpack("<Q", data[:8].tobytes())[0]
+    header = json.loads(data[8 : 8 + length].tobytes())
+    metadata = header.pop("__metadata__", {})
+    tensors = {}
+    for name, entry in header.items():
+        begin, end = (8 + length + offset for offset in entry["data_offsets"])
+        tensors[name] = data[begin:end].view(np.uint8).copy().view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    return tensors, metadata
+
+
+class Case:
+    """A graph with its edges sorted by type, and the inputs of a model as leaves of the autograd graph."""
+
+    def __init__(self, path, training):
+        tensors, metadata = read_safetensors(path)
+        order = np.argsort(tensors["graph.etype"], kind="stable")
+        self.src, self.dst, self.etype = (
+            torch.from_numpy(tensors["graph." + name].astype(np.int64)[order]) for name in ("src", "dst", "etype")
+        )
+        self.ntype_ptr = tensors["graph.ntype_ptr"].tolist()
+        self.inputs = {
+            name: torch.from_numpy(tensor).requires_grad_(training)
+            for name, tensor in tensors.items()
+            if tensor.dtype == np.float32 and not name.startswith(("graph.", "grad.", "feat."))
+        }
+        self.grad_out = torch.from_numpy(tensors["grad.out"]) if training else None
+        self.training = training
+        self.num_nodes = self.ntype_ptr[-1]
+        self.num_ntypes = len(self.ntype_ptr) - 1
+        self.num_etypes = len(json.loads(metadata["edge_types"]))
+        # The node types that each relation joins, as numbers.
+        ntype = torch.repeat_interleave(torch.arange(self.num_ntypes), torch.tensor(self.ntype_ptr).diff())
+        self.ntype = ntype
+        self.ends = [None] * self.num_etypes
+        bounds = np.searchsorted(self.etype.numpy(), np.arange(self.num_etypes + 1))
+        self.etype_ptr = bounds.tolist()
+        for r in range(self.num_etypes):
+            edges = slice(self.etype_ptr[r], self.etype_ptr[r + 1])
+            pairs = set(zip(ntype[self.src[edges]].tolist(), ntype[self.dst[edges]].tolist()))
+            if len(pairs) == 1:
+                self.ends[r] = pairs.pop()
+            elif pairs:
+                self.ends[r] = pairs  # several: some libraries have no word for that
+
+    def pair_counts(self):
+        """1 / the number of edges of the same destination and type, for every edge."""
+        key = self.etype * self.num_nodes + self.dst
+        _, inverse, counts = torch.unique(key, return_inverse=True, return_counts=True)
+        return (1.0 / counts[inverse]).float()

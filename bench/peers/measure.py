@@ -1,0 +1,178 @@
+"""Runs one layer of one library on one cell, in a process of its own.
+
+It answers in lines of JSON on standard output. The first says that it is ready, and how far its results are from
+Hector's. Then it gives times for each line `run N SECONDS` that it reads, until its input ends: N runs at most, of which
+only the first may start after that many seconds. With --memory it measures memory instead of time.
+"""
+
+import argparse
+import ctypes
+import importlib
+import json
+import os
+import resource
+import sys
+import time
+import warnings
+
+warnings.filterwarnings("ignore")
+
+MODULES = {"pyg": "pyg_layers", "dgl": "dgl_layers", "torch": "torch_layers"}
+
+
+def answer(**fields):
+    print(json.dumps(fields), flush=True)
+
+
+def status_bytes(key):
+    """A line of /proc/self/status, in bytes."""
+    with open("/proc/self/status") as status:
+        for line in status:
+            if line.startswith(key + ":"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def versions(library, torch):
+    found = {"torch": torch.__version__}
+    if library == "pyg":
+        found["torch_geometric"] = importlib.import_module("torch_geometric").__version__
+    if library == "dgl":
+        found["dgl"] = importlib.import_module("dgl").__version__
+    return found
+
+
+class Cell:
+    """A layer that is ready to run."""
+
+    def __init__(self, case, forward):
+        self.case = case
+        self.forward = forward
+        self.leaves = getattr(forward, "leaves", None) or list(case.inputs.values())
+
+    def step(self):
+        import torch
+
+        if not self.case.training:
+            with torch.inference_mode():
+                return self.forward()
+        for leaf in self.leaves:
+            leaf.grad = None
+        out = self.forward()
+        out.backward(self.case.grad_out)
+        return out.detach()
+
+    def gradients(self):
+        found = getattr(self.forward, "gradients", None)
+        return found() if found else {name: tensor.grad for name, tensor in self.case.inputs.items()}
+
+
+def largest_error(cell, out, expected, tied):
+    """The largest difference from Hector's results, of any of them, relative to its largest number."""
+    import torch
+
+    actual = {"out": out}
+    if cell.case.training:
+        actual |= {"grad." + name: grad for name, grad in cell.gradients().items()}
+    worst, where = 0.0, ""
+    for name, wanted in expected.items():
+        wanted = torch.from_numpy(wanted).double()
+        if name.removeprefix("grad.") in tied:
+            wanted = wanted.sum(0)  # one vector for all relations
+        if actual.get(name) is None:
+            return float("inf"), name
+        difference = (actual[name].double().view(wanted.shape) - wanted).abs().max().item()
+        largest = wanted.abs().max().item()
+        error = difference / largest if largest > 0 else difference
+        if not error <= worst:
+            worst, where = error, name
+    return worst, where
+
+
+def prepare(options):
+    import torch
+
+    torch.set_num_threads(options.threads)
+    module = importlib.import_module(MODULES[options.library])
+    # What libraries map before they compute anything is not counted.
+    limit = status_bytes("VmSize") + options.limit
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    from case import Case
+
+    case = Case(options.case, options.phase == "training")
+    return torch, module, case, module.LAYERS[options.model][options.layer]
+
+
+def release(cell):
+    """Gives memory back while others take their turn."""
+    for leaf in cell.leaves:
+        leaf.grad = None
+    ctypes.CDLL(None).malloc_trim(0)
+
+
+def measure_memory(options):
+    torch, _, case, make = prepare(options)
+    torch.mm(torch.ones(64, 64), torch.ones(64, 64))  # starts threads and loads what products need
+    ctypes.CDLL(None).malloc_trim(0)
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    before = status_bytes("VmRSS")
+    cell = Cell(case, make(case))
+    for _ in range(2):
+        cell.step()
+    answer(memory_bytes=max(0, status_bytes("VmHWM") - before))
+
+
+def measure_time(options):
+    torch, module, case, make = prepare(options)
+    cell = Cell(case, make(case))
+    out = cell.step()
+    other = getattr(module, "OTHER_FUNCTION", {}).get(options.layer)
+    error, worst = None, None
+    if not other:
+        from case import read_safetensors
+
+        tied = getattr(module, "TIED", {}).get(options.layer, ())
+        error, worst = largest_error(cell, out, read_safetensors(options.expected)[0], tied)
+    answer(ready=True, error=error, worst=worst, other_function=other, versions=versions(options.library, torch))
+    del out
+    release(cell)
+    for line in sys.stdin:
+        runs, seconds = int(line.split()[1]), float(line.split()[2])
+        cell.step()  # takes the memory back that was given up between turns
+        times, begin = [], time.perf_counter()
+        while len(times) < runs and (not times or time.perf_counter() - begin < seconds):
+            start = time.perf_counter()
+            cell.step()
+            times.append((time.perf_counter() - start) * 1e3)
+        release(cell)
+        answer(ms=times)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--library", required=True, choices=MODULES)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--layer", required=True)
+    parser.add_argument("--phase", required=True, choices=("inference", "training"))
+    parser.add_argument("--case", required=True)
+    parser.add_argument("--expected")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--limit", type=int, default=20 << 30, help="bytes of address space beyond the libraries")
+    parser.add_argument("--memory", action="store_true")
+    options = parser.parse_args()
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    try:
+        measure_memory(options) if options.memory else measure_time(options)
+    except MemoryError:
+        answer(failure="out of memory")
+    except NotImplementedError as error:
+        answer(failure=str(error))
+    except RuntimeError as error:
+        text = str(error)
+        is_memory = "allocate memory" in text or "bad_alloc" in text or "not enough memory" in text
+        answer(failure="out of memory" if is_memory else text.splitlines()[0])
+
+
+if __name__ == "__main__":
+    main()
