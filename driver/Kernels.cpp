@@ -2,6 +2,7 @@
 
 #include "kernels/Headers.h"
 #include "runtime/base/Hash.h"
+#include "runtime/base/Memory.h"
 #include "runtime/base/Processor.h"
 #include "runtime/base/Text.h"
 #include "runtime/device/Nvrtc.h"
@@ -110,6 +111,15 @@ static std::string listOf(std::span<const int> architectures) {
   return list;
 }
 
+/// The most shared memory that a block has.
+static int64_t sharedBytesOf(int architecture) {
+  constexpr int64_t kKiB = 1024;
+  if (architecture == 80 || architecture == 87)
+    return 163 * kKiB;
+  const bool isSmall = architecture < 90 || architecture >= 120;  // GPUs for desktops
+  return isSmall ? 99 * kKiB : exec::kMostSharedBytes;
+}
+
 Result<exec::SavedPlan> compileCudaPlan(std::shared_ptr<const exec::Plan> plan, exec::PlanOrigin origin,
                                         std::span<const int> architectures, const JitEvents &events,
                                         const NoteReason &onNoCode) {
@@ -131,6 +141,13 @@ Result<exec::SavedPlan> compileCudaPlan(std::shared_ptr<const exec::Plan> plan, 
     if (!std::binary_search(possible->begin(), possible->end(), architecture))
       return Status::invalid(nvrtc->title() + " does not compile for sm_" + std::to_string(architecture) +
                              ", only for " + listOf(*possible));
+  for (int architecture : architectures)
+    for (const exec::Step &step : saved.plan->steps)
+      if (const int64_t bytes = step.launch.device->sharedBytes; bytes > sharedBytesOf(architecture))
+        return Status::invalid("sm_" + std::to_string(architecture) + " has " +
+                               formatBytes(sharedBytesOf(architecture)) + " of shared memory for a block, and " +
+                               inTicks(step.launch.label) + " needs " + formatBytes(bytes) + "; leave out --arch sm_" +
+                               std::to_string(architecture));
   auto owners = std::make_shared<std::vector<CompiledCode>>();
   const std::set<int> each(architectures.begin(), architectures.end());
   for (int architecture : each) {

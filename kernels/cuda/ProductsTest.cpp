@@ -81,10 +81,8 @@ template <class T, int kSize, int kRows, int kPlanes> constexpr int64_t bytesOf(
   return cuda::shapeOfTile(kSize, kRows, kPlanes).bytes;
 }
 
-/// Puts rows into a tile in shared memory, whose other rows are 0.
+/// Puts rows into a tile in shared memory, and clears the others.
 template <class Rows, class T> void fill(const Rows &tile, const Matrix<T> &from) {
-  tile.clear();
-  cuda::syncBlock();
   for (int i = cuda::threadInBlock(); i < from.rows * from.columns; i += cuda::numThreads()) {
     const T number[1] = {from.at(i / from.columns, i % from.columns)};
     tile.put(i / from.columns, i % from.columns, number);
@@ -105,6 +103,8 @@ Matrix<T> computeTile(const Matrix<T> &a, int columns, F compute) {
   emulate(1, 32 * kWarps, kBytes + static_cast<int64_t>(c.numbers.size() * sizeof(T)), [&] {
     unsigned char *memory = cuda::sharedMemory<unsigned char>();
     const cuda::Tile<T, kInner, tileRows(kInner), kPlanes> left(memory);
+    left.clear();
+    cuda::syncBlock();
     fill(left, a);
     T *result = reinterpret_cast<T *>(memory + kBytes);
     cuda::syncBlock();
@@ -150,6 +150,8 @@ void forTiles(const Matrix<T> &a, const Matrix<T> &g, F compute) {
     unsigned char *memory = cuda::sharedMemory<unsigned char>();
     const cuda::Tile<T, kInner, kRows, kPlanes> left(memory);
     const cuda::Tile<T, kOuter, kRows, kPlanes> right(memory + kLeft);
+    left.clear();
+    right.clear();
     compute([&](auto &&add) {
       for (int first = 0; first < a.rows; first += kRows) {
         const int rows = std::min(kRows, a.rows - first);
@@ -271,6 +273,38 @@ TYPED_TEST(CudaProducts, AreExactForEveryNumberOfRows) {
     zeros.fill([](int, int) { return T(0); });
     EXPECT_EQ((outerProductsInRegisters<T, 24, 20>(a, g, zeros)), expected(a.transposed(), g, 20)) << rows;
   }
+}
+
+// Rows of the tile before it are still there.
+TYPED_TEST(CudaProducts, SumsOfAShortTileAfterAFullOneAreExact) {
+  using T = TypeParam;
+  for (int rows : {67, 64 + 17, 128 + 1}) {
+    const Matrix<T> a = tile<T>(rows, 24, 1), g = tile<T>(rows, 20, 3);
+    Matrix<T> zeros(24, 20, 20);
+    zeros.fill([](int, int) { return T(0); });
+    EXPECT_EQ((outerProductsInRegisters<T, 24, 20>(a, g, zeros)), expected(a.transposed(), g, 20)) << rows;
+  }
+}
+
+TEST(CudaTiles, KeepNumbersInParts) {
+  const float inf = std::numeric_limits<float>::infinity(), most = std::numeric_limits<float>::max();
+  const Matrix<float> a = Matrix<float>(1, 8, 8).fill([&](int, int k) {
+    const float numbers[] = {inf, -inf, most, -most, 1.0f / 3, -0.0f, 12345.678f, std::nanf("")};
+    return numbers[k];
+  });
+  auto check = [&]<int kPlanes>(std::integral_constant<int, kPlanes>, double error) {
+    computeTile<1, 8, kPlanes>(a, 8, [&](const auto &tile, float *, int) {
+      if (cuda::threadInBlock() != 0)
+        return;
+      EXPECT_EQ(tile.at(0, 0), inf);
+      EXPECT_EQ(tile.at(0, 1), -inf);
+      EXPECT_TRUE(std::isnan(tile.at(0, 7)));
+      for (int k = kPlanes == 3 ? 2 : 4; k < 7; ++k)  // two parts round the largest number to inf
+        EXPECT_LE(std::abs(double{tile.at(0, k)} - double{a.at(0, k)}), error * std::abs(double{a.at(0, k)})) << k;
+    });
+  };
+  check(std::integral_constant<int, 3>(), 0x1p-24);
+  check(std::integral_constant<int, 2>(), 0x1p-16);
 }
 
 TYPED_TEST(CudaProducts, AreExactForEveryNumberOfWarps) {

@@ -16,8 +16,8 @@
 #define HECTOR_CUDA_KERNEL(name)
 #endif
 
-/// Before loops over arrays that are to stay in registers, before those that are too long for it, and before those that
-/// may be either.
+/// Before loops over arrays that are to stay in registers if they are short, or in any case; before loops that are too
+/// long to be unrolled; and before loops over rows, of which some are loaded together.
 #ifdef __CUDACC__
 #define HECTOR_PRAGMA(...) _Pragma(#__VA_ARGS__)
 #define HECTOR_UNROLL_SHORT(...) HECTOR_PRAGMA(unroll((__VA_ARGS__) <= 32 ? (__VA_ARGS__) : 1))
@@ -147,8 +147,6 @@ template <int kGroups> __device__ __forceinline__ void waitCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kGroups) : "memory");
 #endif
 }
-
-// --- registers ------------------------------------------------------------------------------------------------------
 
 // --- threads together -----------------------------------------------------------------------------------------------
 
@@ -312,6 +310,7 @@ __device__ __forceinline__ float highOf(uint32_t pair) {
 /// [group, 2t + 1] of each, or of its transpose.
 template <bool isTransposed> __device__ __forceinline__ void loadMatrices(uint32_t (&to)[4], const uint16_t *row) {
 #ifdef HECTOR_EMULATED
+  machine().checkMatrixRow(row);
   const int group = lane() / 4, t = lane() % 4;
   for (int m = 0; m < 4; ++m) {
     const uint16_t *first = shuffle(row, 8 * m + (isTransposed ? 2 * t : group));

@@ -35,6 +35,7 @@ public:
   /// Copies the first `filled` of `bytes` from global to shared memory, and sets the others to 0, at the wait that
   /// says so.
   virtual void copyAsync(void *to, const void *from, int bytes, int filled) = 0;
+  virtual void checkMatrixRow(const void *row) = 0;
   virtual void commitCopies() = 0;
   virtual void waitCopies(int groups) = 0;
 

@@ -186,7 +186,7 @@ struct Together {
 
   bool operator==(const Together &) const = default;
   std::string title() const {
-    constexpr std::array<const char *, 8> kNames = {"syncWarp",    "ballot",       "shuffle",    "shuffleXor",
+    constexpr std::array<const char *, 7> kNames = {"syncWarp",    "ballot",       "shuffle",    "shuffleXor",
                                                     "shuffleDown", "multiplyBf16", "multiplyF64"};
     std::string text = kNames[static_cast<size_t>(kind)];
     if (width > 0)
@@ -282,6 +282,7 @@ public:
   void *sharedMemory() { return shared.bytesOfBlock().data(); }
   void syncBlock();
   void meet(const Together &what, Slot &slot);
+  void checkMatrixRow(const void *row);
   void copyAsync(const Copy &copy);
   void commitCopies() { ++threads[running].groups; }
   void waitCopies(int groups);
@@ -303,6 +304,8 @@ private:
     readyWarps |= 1u << thread / kWarp;
   }
   void leave(Thread::State state);
+  void make(const Copy &copy);
+  Random random{0};
   void finish(Meeting &meeting);
   std::string blockText() const;
   std::string stuckText() const;
@@ -355,7 +358,8 @@ void BlockRunner::prepare(const Launch &what, int64_t block) {
   }
 }
 
-Status BlockRunner::run(const Launch &what, int64_t block, Random random) {
+Status BlockRunner::run(const Launch &what, int64_t block, Random chosen) {
+  random = chosen;
   if (!stacks.reserve(what.threads) || !shared.reserve())
     return Status::failed("no memory to emulate a block of " + counted(what.threads, "thread"));
   prepare(what, block);
@@ -588,19 +592,32 @@ void BlockRunner::copyAsync(const Copy &copy) {
   const bool mayBeStatic = !launch->staticMemory.isKnown && !shared.isNear(reinterpret_cast<uintptr_t>(copy.to));
   if (!shared.contains(copy.to, bytes) && !isStatic && !mayBeStatic)
     fail("starts a copy to an address that is not in the block's shared memory");
+  // A copy may arrive at once, or when it is waited for.
+  if (random.below(2) == 0)
+    return make(copy);
   Thread &thread = threads[running];
   thread.copies.push_back(copy);
   thread.copies.back().group = thread.groups;
 }
 
+void BlockRunner::make(const Copy &copy) {
+  if (copy.filled > 0)  // else `from` may be null
+    std::memcpy(copy.to, copy.from, static_cast<size_t>(copy.filled));
+  std::memset(copy.to + copy.filled, 0, static_cast<size_t>(copy.bytes - copy.filled));
+}
+
+void BlockRunner::checkMatrixRow(const void *row) {
+  if (reinterpret_cast<uintptr_t>(row) % 16 != 0)
+    fail("loads a row of a matrix from an address that is no multiple of 16");
+  if (!shared.contains(row, 16))
+    fail("loads a row of a matrix that is not in the block's shared memory");
+}
+
 void BlockRunner::waitCopies(int groups) {
   Thread &thread = threads[running];
   auto first = thread.copies.begin(), last = first;
-  for (; last != thread.copies.end() && last->group < thread.groups - groups; ++last) {
-    if (last->filled > 0)  // else `from` may be null
-      std::memcpy(last->to, last->from, static_cast<size_t>(last->filled));
-    std::memset(last->to + last->filled, 0, static_cast<size_t>(last->bytes - last->filled));
-  }
+  for (; last != thread.copies.end() && last->group < thread.groups - groups; ++last)
+    make(*last);
   thread.copies.erase(first, last);
 }
 
@@ -632,6 +649,7 @@ public:
   void copyAsync(void *to, const void *from, int bytes, int filled) override {
     current->copyAsync({static_cast<std::byte *>(to), static_cast<const std::byte *>(from), bytes, filled, 0});
   }
+  void checkMatrixRow(const void *row) override { current->checkMatrixRow(row); }
   void commitCopies() override { current->commitCopies(); }
   void waitCopies(int groups) override { current->waitCopies(groups); }
   void multiplyBf16(float *sums, const uint32_t *a, const uint32_t *b) override {

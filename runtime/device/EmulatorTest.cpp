@@ -372,13 +372,20 @@ extern "C" __global__ void doubled(const float *from, float *to, bool waits) {
 }
 HECTOR_CUDA_KERNEL(doubled)
 
-TEST(Emulator, CopiesAtTheWaitAndNotBefore) {
+TEST(Emulator, CopiesArriveAtTheWaitOrBefore) {
   const std::array<float, 2> from = {1.0f, 2.0f};
-  std::array<float, 2> to = {};
-  EXPECT_OK(launch(Emulator(), doubled_host, 1, 2, 8, from.data(), to.data(), true));
-  EXPECT_EQ(to, (std::array<float, 2>{2.0f, 4.0f}));
-  EXPECT_OK(launch(Emulator(), doubled_host, 1, 2, 8, from.data(), to.data(), false));
-  EXPECT_TRUE(std::isnan(to[0]) && std::isnan(to[1]));
+  int early = 0, late = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    std::array<float, 2> to = {};
+    EXPECT_OK(launch(Emulator(seed), doubled_host, 1, 2, 8, from.data(), to.data(), true));
+    EXPECT_EQ(to, (std::array<float, 2>{2.0f, 4.0f}));
+    EXPECT_OK(launch(Emulator(seed), doubled_host, 1, 2, 8, from.data(), to.data(), false));
+    early += to[0] == 2.0f;
+    late += std::isnan(to[0]);
+  }
+  EXPECT_GT(early, 0);
+  EXPECT_GT(late, 0);
+  EXPECT_EQ(early + late, 20);
 }
 
 /// A ring of two stages over four numbers. `kGroups` groups may be under way when a number is read.
@@ -548,9 +555,13 @@ TEST(EmulatedMatrices, DropDigitsOfSums) {
 }
 
 extern "C" __global__ void loadsMatrices(const uint16_t *from, uint32_t *to) {
+  uint16_t *row = cuda::sharedMemory<uint16_t>() + cuda::lane() * 8;
+  for (int i = 0; i < 8; ++i)
+    row[i] = from[cuda::lane() * 8 + i];
+  cuda::syncWarp();
   uint32_t plain[4], transposed[4];
-  cuda::loadMatrices<false>(plain, from + cuda::lane() * 8);
-  cuda::loadMatrices<true>(transposed, from + cuda::lane() * 8);
+  cuda::loadMatrices<false>(plain, row);
+  cuda::loadMatrices<true>(transposed, row);
   for (int m = 0; m < 4; ++m) {
     to[m * 32 + cuda::lane()] = plain[m];
     to[(m + 4) * 32 + cuda::lane()] = transposed[m];
@@ -563,7 +574,7 @@ TEST(EmulatedMatrices, AreLoadedByRowsAndByColumns) {
   for (size_t i = 0; i < from.size(); ++i)
     from[i] = static_cast<uint16_t>(i * 3);
   std::vector<uint32_t> to(8 * 32);
-  EXPECT_OK(launch(Emulator(), loadsMatrices_host, 1, 32, 0, static_cast<const uint16_t *>(from.data()), to.data()));
+  EXPECT_OK(launch(Emulator(), loadsMatrices_host, 1, 32, 512, static_cast<const uint16_t *>(from.data()), to.data()));
   auto at = [&](int m, int row, int column) { return uint32_t{from[m * 64 + row * 8 + column]}; };
   for (int m = 0; m < 4; ++m)
     for (int group = 0; group < 8; ++group)
@@ -571,6 +582,26 @@ TEST(EmulatedMatrices, AreLoadedByRowsAndByColumns) {
         EXPECT_EQ(to[m * 32 + group * 4 + t], at(m, group, 2 * t) | at(m, group, 2 * t + 1) << 16);
         EXPECT_EQ(to[(m + 4) * 32 + group * 4 + t], at(m, 2 * t, group) | at(m, 2 * t + 1, group) << 16);
       }
+}
+
+extern "C" __global__ void loadsFrom(const uint16_t *row) {
+  uint32_t numbers[4];
+  cuda::loadMatrices<false>(numbers, row);
+}
+HECTOR_CUDA_KERNEL(loadsFrom)
+extern "C" __global__ void loadsFromOdd() {
+  uint32_t numbers[4];
+  cuda::loadMatrices<false>(numbers, cuda::sharedMemory<uint16_t>() + 4);
+}
+HECTOR_CUDA_KERNEL(loadsFromOdd)
+
+TEST(EmulatedMatrices, AreLoadedFromSharedMemoryOnly) {
+  alignas(16) const uint16_t row[8] = {};
+  const std::string elsewhere = failureOf(loadsFrom_host, 32, static_cast<const uint16_t *>(row));
+  EXPECT_NE(elsewhere.find("loads a row of a matrix that is not in the block's shared memory"), std::string::npos)
+      << elsewhere;
+  const std::string odd = failureOf(loadsFromOdd_host, 32);
+  EXPECT_NE(odd.find("loads a row of a matrix from an address that is no multiple of 16"), std::string::npos) << odd;
 }
 
 // --- failures -------------------------------------------------------------------------------------------------------

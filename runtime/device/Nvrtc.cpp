@@ -66,10 +66,14 @@ Result<Nvrtc> Nvrtc::open(const std::string &library) {
   get("nvrtcGetCUBINSize", functions->getCubinSize);
   get("nvrtcGetCUBIN", functions->getCubin);
   if (missing)
-    return Status::failed(library + ": is not NVRTC 11.2 or later: it has no function " + missing);
+    return Status::failed(library + ": is not NVRTC 12.1 or later: it has no function " + missing);
   int major = 0, minor = 0;
   if (int error = functions->version(&major, &minor))
     return Status::failed(library + ": does not work: " + functions->getErrorString(error));
+  // Kernels use instructions of PTX 8.1.
+  if (major < 12 || (major == 12 && minor < 1))
+    return Status::failed(library + ": is NVRTC " + std::to_string(major) + "." + std::to_string(minor) +
+                          "; Hector needs 12.1 or later");
   link_map *map = nullptr;
   const bool isKnown = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0] != '\0';
   return Nvrtc(std::move(functions), isKnown ? map->l_name : library,

@@ -20,6 +20,7 @@ constexpr std::array<const char *, 4> kOrders = {"none", "by_type", "by_dst", "b
 constexpr std::array<const char *, 4> kPhases = {"graph", "weights", "forward", "backward"};
 constexpr std::array<const char *, 2> kSlots = {"sorted", "full"};
 constexpr std::array<const char *, 2> kSides = {"src", "dst"};
+constexpr std::array<const char *, 2> kPrecisions = {"highest", "high"};
 constexpr std::array<const char *, 4> kSchedules = {"units", "pieces", "tiles", "chunks"};
 
 template <class E, size_t N> const char *nameIn(const std::array<const char *, N> &names, E value) {
@@ -397,6 +398,8 @@ public:
     return line.finish();
   }
 
+  bool has(const std::string &keyword) const { return seen.contains(keyword); }
+
   /// What is missing at the end.
   std::string missing() const {
     for (const char *keyword : {"plan", "backend", "model", "numbers", "passes", "ids"})
@@ -448,7 +451,7 @@ private:
     } else if (keyword == "passes") {
       origin.passes = line.word("a list");
     } else if (keyword == "precision") {
-      origin.precision = line.word("a name");
+      origin.precision = kPrecisions[choose<size_t>(line, line.word("a name"), kPrecisions)];
     } else if (keyword == "gradients") {
       origin.gradients.emplace();
       if (choose<int>(line, line.word("`all` or `of`"), std::array<const char *, 2>{"all", "of"}) == 1)
@@ -614,6 +617,10 @@ Result<ParsedPlan> parsePlanText(std::string_view text) {
     return Status::invalid("the plan of " + inTicks(plan.name) + " is damaged: its backend is " +
                            inTicks(origin.backend) + ", but its launches are for " +
                            (isForDevices(plan) ? "a GPU" : "a CPU"));
+  if (reader.has("precision") != (origin.backend == kCuda))
+    return Status::invalid("the plan of " + inTicks(plan.name) + " is damaged: its backend is " +
+                           inTicks(origin.backend) + ", and it has " + (origin.backend == kCuda ? "no" : "a") +
+                           " line `precision`, which those for a GPU have");
   return std::move(reader.parsed);
 }
 

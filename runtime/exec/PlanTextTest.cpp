@@ -90,6 +90,19 @@ TEST(PlanTextTest, ReadsAllThatALaunchMayHaveOnAGpu) {
   expectSame(plan, cudaOrigin());
 }
 
+TEST(PlanTextTest, PlansForGpusHaveAPrecision) {
+  EXPECT_EQ(
+      faultOf("precision highest\n", "", cudaText()),
+      "the plan of `example` is damaged: its backend is `cuda`, and it has no line `precision`, which those for a "
+      "GPU have");
+  EXPECT_EQ(
+      faultOf("ids 32\n", "ids 32\nprecision high\n"),
+      "the plan of `example` is damaged: its backend is `cpu`, and it has a line `precision`, which those for a GPU "
+      "have");
+  EXPECT_EQ(faultOf("precision highest", "precision 3", cudaText()),
+            "line 6 has `3` where highest or high is expected");
+}
+
 TEST(PlanTextTest, LaunchesAreForTheBackend) {
   EXPECT_EQ(faultOf("backend cuda", "backend cpu", cudaText()),
             "the plan of `example` is damaged: its backend is `cpu`, but its launches are for a GPU");
@@ -106,7 +119,7 @@ TEST(PlanTextTest, GridsAreChecked) {
   EXPECT_EQ(faultOf("threads=256", "threads=0", cudaText()),
             step + "has blocks of 0 threads, which is no multiple of 32 up to 1024");
   EXPECT_EQ(faultOf("threads=256", "threads=4294967552", cudaText()),
-            "line 44 has `4294967552` for `threads`; expected a whole number from 0 to 2147483647");
+            "line 45 has `4294967552` for `threads`; expected a whole number from 0 to 2147483647");
   EXPECT_EQ(faultOf("threads=256", "threads=256 shared_bytes=9223372036854775807", cudaText()),
             step + "has blocks with 9223372036854775807 bytes of shared memory; 0 to 232448 are possible");
   EXPECT_EQ(faultOf("threads=256", "threads=256 part_bytes=65552", cudaText()),
@@ -116,9 +129,9 @@ TEST(PlanTextTest, GridsAreChecked) {
   EXPECT_EQ(faultOf("threads=256", "threads=256 tile_rows=0", cudaText()),
             step + "has tiles of 0 rows; 1 to 1024 are possible");
   EXPECT_EQ(faultOf("threads=256", "threads=256 rows=-1", cudaText()),
-            "line 44 has `-1` where one, ntype, etype, node, src_pair, dst_pair or edge is expected");
+            "line 45 has `-1` where one, ntype, etype, node, src_pair, dst_pair or edge is expected");
   EXPECT_EQ(faultOf("device units", "device rows", cudaText()),
-            "line 44 has `rows` where units, pieces, tiles or chunks is expected");
+            "line 45 has `rows` where units, pieces, tiles or chunks is expected");
 }
 
 TEST(PlanTextTest, BuffersAreChecked) {
@@ -127,7 +140,7 @@ TEST(PlanTextTest, BuffersAreChecked) {
             "the plan of `example` is damaged: step 0 (in_degree) has a buffer `b` that has rows of more than "
             "288230376151711744 numbers");
   EXPECT_EQ(faultOf(device, buffer + "\n" + device, cudaText()),
-            "line 44 belongs to a line `device`, and the launch has none yet");
+            "line 45 belongs to a line `device`, and the launch has none yet");
 }
 
 TEST(PlanTextTest, NamesMayHoldAnything) {

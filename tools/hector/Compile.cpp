@@ -52,8 +52,9 @@ static Result<std::vector<int>> readArchitectures(const CompileOptions &options)
   std::vector<int> numbers;
   for (const std::string &name : options.architectures) {
     int number = 0;
-    const char *start = name.data() + 3, *end = name.data() + name.size();
-    const bool isNumber = name.starts_with("sm_") && std::from_chars(start, end, number).ptr == end;
+    const bool isNumber =
+        name.starts_with("sm_") &&
+        std::from_chars(name.data() + 3, name.data() + name.size(), number).ptr == name.data() + name.size();
     if (!isNumber || number < kLeast || number > kMost)
       return Status::invalid("--arch is " + inTicks(name) + "; expected sm_ and a number from " +
                              std::to_string(kLeast) + " on, such as sm_90");
@@ -216,8 +217,7 @@ static Status compileModel(CompileOptions options) {
     origin.backend = options.backend;
     origin.numbers = dtype;
     origin.passes = passes;
-    if (!options.precision.empty())
-      origin.precision = options.precision;
+    origin.precision = precision == cuda::Precision::Highest ? "highest" : "high";
     origin.gradients = options.grad;
     if (isFile)
       return writePlan(options, *architectures, std::move(*plan), std::move(origin));

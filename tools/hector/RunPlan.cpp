@@ -54,7 +54,8 @@ static Status checkOptions(const RunOptions &options, const exec::PlanOrigin &or
     return contradiction("--dtype " + options.model.dtype, "computes with " + origin.numbers);
   if (!options.passes.empty() && options.passes != origin.passes)
     return contradiction("--passes " + options.passes, "was made with --passes " + origin.passes);
-  if (!options.precision.empty() && options.precision != origin.precision && origin.backend == exec::kCuda)
+  const std::string precision = options.precision == "medium" ? "high" : options.precision;  // they are the same
+  if (!precision.empty() && precision != origin.precision && origin.backend == exec::kCuda)
     return contradiction("--precision " + options.precision, "was made with --precision " + origin.precision);
   if (!options.model.entry.empty() && options.model.entry != model.signature.name)
     return contradiction("--entry " + options.model.entry, "computes " + model.signature.name);

@@ -237,10 +237,12 @@ exec::TableSpec CudaWriter::bufferSpec(const std::string &name, Domain domain, T
 /// Memory of the group that all of its lanes read: shared memory, or for long rows a table that the launch has for
 /// itself, with a row for each row of the loop.
 std::string CudaWriter::takeShared(const std::string &base, Type element, int64_t size) {
-  constexpr int64_t kMostBytes = 8 * 1024, kMostGroupBytes = 96 * 1024;  // of a row, and of the groups of a block
+  constexpr int64_t kMostBytes = 8 * 1024;  // of a row
   std::string name = uniqueInKernel(base), number = cpp::storageName(space, element);
   const int64_t bytes = cpp::roundUp(size * cpp::numberBytes(element), 16);
-  if (bytes > kMostBytes || (isOfBlocks && (groupBytes + bytes) * (warps * 32 / lanes) > kMostGroupBytes)) {
+  // Of a block that takes tiles, all memory but that of the groups is known by now.
+  if (bytes > kMostBytes ||
+      (isOfBlocks && blockBytes + (groupBytes + bytes) * (warps * 32 / lanes) > exec::kMostSharedBytes - kJoinBytes)) {
     std::string table = uniqueInKernel(base + "_rows");
     bufferParameters.push_back({number, table});
     launch.buffers.push_back(bufferSpec(table, levels.back(), element, size));
@@ -554,6 +556,18 @@ void CudaWriter::writeNumber(kern::NumberOp number) {
 
 /// Rows of a tile are in the block's shared memory, unless they are too long for it. Those, and rows of a traversal,
 /// are in a table that the launch has for itself.
+/// Declares the tile that products read.
+void CudaWriter::writeOperand(kern::BufferOp buffer) {
+  Type row = buffer.getResult().getType().getRow(), element = kern::elementType(row);
+  Buffer &made = buffers[buffer.getResult()];
+  made.operand = uniqueInKernel(bufferBase(buffer) + "_tile");
+  prologue.push_back("const cuda::Tile<" + numberName(element) + ", " + std::to_string(kern::rowSize(row)) + ", " +
+                     std::to_string(tileRows) + ", " + std::to_string(planesOf(element)) + "> " + made.operand +
+                     "(blockMemory + " + std::to_string(blockBytes) + ");");
+  prologue.push_back(made.operand + ".clear();");
+  blockBytes += operandBytes(buffer);
+}
+
 void CudaWriter::writeBuffer(kern::BufferOp buffer) {
   constexpr int64_t kMostBytes = 176 * 1024;
   kern::BufferType type = buffer.getResult().getType();
@@ -567,12 +581,7 @@ void CudaWriter::writeBuffer(kern::BufferOp buffer) {
     made.stride = cuda::paddedColumns(static_cast<int>(made.size), static_cast<int>(cpp::numberBytes(made.element)));
   }
   if (hasOperands && isOperand(buffer)) {
-    made.operand = uniqueInKernel(made.base + "_tile");
-    prologue.push_back("const cuda::Tile<" + numberName(made.element) + ", " + std::to_string(made.size) + ", " +
-                       std::to_string(tileRows) + ", " + std::to_string(planesOf(made.element)) + "> " + made.operand +
-                       "(blockMemory + " + std::to_string(blockBytes) + ");");
-    prologue.push_back(made.operand + ".clear();");
-    blockBytes += operandBytes(buffer);
+    made.operand = buffers.at(buffer.getResult()).operand;
     made.isOfTile = true;
     if (llvm::none_of(buffer.getResult().getUsers(), llvm::IsaPred<kern::GetOp>)) {
       buffers[buffer.getResult()] = made;
@@ -584,7 +593,7 @@ void CudaWriter::writeBuffer(kern::BufferOp buffer) {
     made.name = made.tile = takeBlock(made.base + "_rows", made.element, tileRows * made.stride);
   } else {
     made.name = uniqueInKernel(made.base + "_rows");
-    made.tile = made.name + " + " + cpp::times("first", made.stride);
+    made.tile = made.name + " + " + cpp::times("int64_t{first}", made.stride);
     bufferParameters.push_back({cpp::storageName(space, made.element), made.name});
     launch.buffers.push_back(bufferSpec(made.name, type.getDomain(), made.element, made.stride));
   }

@@ -484,7 +484,7 @@ void CudaWriter::endTotal(kern::TotalOp total, const std::string &slot) {
     const std::string take = "[](" + type + " a, " + type + " b) { return " + taking + "; });";
     body.line("lanes.joinGroups(" + number + ", " + take);
     if (isOfWarps)
-      body.line("lanes.joinWarps<" + std::to_string(warps) + ">(" + number + ", blockMemory, " + take);
+      body.line("lanes.joinWarps<" + std::to_string(warps) + ">(" + number + ", joinMemory, " + take);
     joinBytes = std::max(joinBytes, isOfWarps ? warps * bytes : 0);
   };
   const int64_t rowBytes = size * cpp::numberBytes(element);
@@ -503,7 +503,7 @@ void CudaWriter::endTotal(kern::TotalOp total, const std::string &slot) {
     body.line("lanes.joinNearest(" + name + ", " + acc.distance + ");");
     if (isOfWarps) {
       body.line("lanes.joinNearestWarps<" + std::to_string(warps) + ">(" + name + ", " + acc.distance +
-                ", blockMemory);");
+                ", joinMemory);");
       joinBytes = std::max(joinBytes, warps * 2 * rowBytes);
     }
     break;

@@ -22,8 +22,10 @@ using mlir::Value;
 
 /// Threads of a block, unless its shared memory asks for fewer.
 static constexpr int kThreads = 256;
-/// What a block may take of the shared memory of a multiprocessor, so that another one fits as well; and at most.
-static constexpr int64_t kSharedBytes = 96 * 1024, kMostSharedBytes = 227 * 1024;
+/// What a block may take of the shared memory of a multiprocessor, so that another one fits as well.
+static constexpr int64_t kSharedBytes = 96 * 1024;
+/// The shared memory of a multiprocessor, and what each block takes of it for itself.
+static constexpr int64_t kAllSharedBytes = 228 * 1024, kOwnBlockBytes = 1024;
 /// What the tiles that products read may take of it.
 static constexpr int64_t kMostOperandBytes = 160 * 1024;
 /// Registers of a lane for matrices and sums of products that leave room for two blocks of 8 warps.
@@ -145,8 +147,10 @@ void CudaWriter::chooseTiles(kern::TileOp tile) {
     int64_t bytes = 0;
     for (kern::BufferOp buffer : block.getOps<kern::BufferOp>()) {
       Type row = buffer.getResult().getType().getRow();
-      const int64_t plain = tileRows * kern::rowSize(row) * cpp::numberBytes(kern::elementType(row));
-      bytes += plain + (isOperand(buffer) ? operandBytes(buffer) : 0);  // of an operand, what is copied ahead
+      const auto number = static_cast<int>(cpp::numberBytes(kern::elementType(row)));
+      // Of an operand, the plain rows are those that are copied ahead.
+      bytes += tileRows * cuda::paddedColumns(static_cast<int>(kern::rowSize(row)), number) * number +
+               (isOperand(buffer) ? operandBytes(buffer) : 0);
     }
     return bytes;
   };
@@ -179,7 +183,7 @@ int64_t CudaWriter::operandBytes(kern::BufferOp buffer) const {
 }
 
 int64_t CudaWriter::mostTileBytes() const {
-  return kMostSharedBytes / (warps == 8 ? 2 : 3);
+  return kAllSharedBytes / (warps == 8 ? 2 : 3) - kOwnBlockBytes;
 }
 
 void CudaWriter::declareMatrices(kern::TileOp tile) {
@@ -258,7 +262,7 @@ void CudaWriter::writeAhead(kern::TileOp tile) {
     body.line("HECTOR_UNROLL");
     body.open("for (int i = 0; i < " + std::to_string(own) + "; ++i)");
     body.line("const int row = i * " + std::to_string(groups) + " + lanes.groupInBlock();");
-    body.line("const int64_t " + level + " = ahead.first + row;");
+    body.line("const int64_t " + level + " = int64_t{ahead.first} + row;");
     body.open("if (" + level + " < ahead.last)");
     statements();
     body.close();
@@ -305,6 +309,9 @@ void CudaWriter::writeTile(kern::TileOp tile) {
   mlir::Block &block = tile.getBody().front();
   NameScope scope(*this);
   if (isCut && isOfBlocks) {
+    for (kern::BufferOp buffer : block.getOps<kern::BufferOp>())
+      if (hasOperands && isOperand(buffer))
+        writeOperand(buffer);
     for (kern::BufferOp buffer : block.getOps<kern::BufferOp>())
       writeBuffer(buffer);
     writeAhead(tile);
@@ -540,18 +547,21 @@ void CudaWriter::write(Writer &out) {
   else
     writeBlock(block);
 
-  blockBytes = std::max(blockBytes, joinBytes);
+  // Joins have memory of their own: rows of the next tile are copied meanwhile.
+  if (joinBytes > 0)
+    prologue.push_back("unsigned char *joinMemory = blockMemory + " + std::to_string(blockBytes) + ";");
+  blockBytes += cpp::roundUp(joinBytes, 16);
   launch.schedule = isOfBlocks ? exec::Schedule::Tiles : isTiled ? exec::Schedule::Pieces : exec::Schedule::Units;
   launch.lanes = lanes;
   launch.threads = isOfBlocks ? warps * 32 : kThreads;
   while (!isOfBlocks && launch.threads > 32 && launch.threads / lanes * groupBytes > kSharedBytes)
     launch.threads /= 2;
   launch.sharedBytes = blockBytes + launch.threads / lanes * groupBytes;
-  if (launch.sharedBytes > kMostSharedBytes)
+  if (launch.sharedBytes > exec::kMostSharedBytes)
     refusal = "kernel " + symbol + " needs " + std::to_string(launch.sharedBytes) +
               " bytes of shared memory for one block, more than any GPU has";
   if (isOfBlocks) {
-    const int64_t fitting = launch.sharedBytes == 0 ? 16 : kMostSharedBytes / launch.sharedBytes;
+    const int64_t fitting = kAllSharedBytes / (launch.sharedBytes + kOwnBlockBytes);
     const int64_t wanted = warps == 1 ? 16 : warps == 4 ? 3 : keptRegisters + sumRegisters <= kFewRegisters ? 2 : 1;
     launch.blocks = static_cast<int>(std::clamp<int64_t>(fitting, 1, wanted));
   }

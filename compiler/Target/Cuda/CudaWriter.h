@@ -109,6 +109,7 @@ private:
   void writeLoad(kern::LoadOp load);
   void writeStore(kern::StoreOp store);
   void writeNumber(kern::NumberOp number);
+  void writeOperand(kern::BufferOp buffer);
   void writeBuffer(kern::BufferOp buffer);
   void writePut(kern::PutOp put);
   void writeGet(kern::GetOp get);
@@ -165,6 +166,9 @@ private:
   void computeRegion(mlir::Region &region, llvm::ArrayRef<Row> arguments);
   std::string dropped(kern::MapOp map, const std::string &row, const std::string &offset) override;
   std::string isTraining() const override { return "sizes.isTraining"; }
+
+  /// What joins of the warps of a block may take of shared memory.
+  static constexpr int64_t kJoinBytes = 32 * 1024;
 
   Writer body;
   cuda::Precision precision;
