@@ -485,6 +485,8 @@ float truncated(double sum) {
   const float nearest = static_cast<float>(sum);
   if (!std::isfinite(sum) || std::abs(static_cast<double>(nearest)) <= std::abs(sum))
     return nearest;
+  if (std::abs(sum) >= 0x1p128)  // beyond all floats
+    return nearest;
   return std::nextafter(nearest, 0.0f);
 }
 

@@ -552,6 +552,10 @@ TEST(EmulatedMatrices, DropDigitsOfSums) {
   EXPECT_OK(launch(Emulator(), multipliesBf16_host, 1, 32, 0, static_cast<const float *>(a.data()),
                    static_cast<const float *>(b.data()), c.data()));
   EXPECT_EQ(c[9], 100.0f);
+  a[16] = b[1] = 3e38f;
+  EXPECT_OK(launch(Emulator(), multipliesBf16_host, 1, 32, 0, static_cast<const float *>(a.data()),
+                   static_cast<const float *>(b.data()), c.data()));
+  EXPECT_EQ(c[9], std::numeric_limits<float>::infinity());
 }
 
 extern "C" __global__ void loadsMatrices(const uint16_t *from, uint32_t *to) {

@@ -59,6 +59,18 @@ def m(g, take: Node[6], i: EdgeType[6, 5], read: Edge[], isThere: Node[5]):
 )");
 }
 
+// The model has the name of a table, and tables have names that kernels get.
+TEST(CudaSmallTest, AModelMayHaveTheNameOfATable) {
+  expectInterpretersResults(R"(
+def out(g, x: Node[6], W: Shared[6, 5]):
+    for n in g.nodes():
+        n["out"] = n.x * W
+    for n in g.nodes():
+        n["out_cut"] = sum(tanh(e.src["out"]) for e in n.incoming_edges())
+    return n["out"], n["out_cut"]
+)");
+}
+
 // Rows of edges that are too long for shared memory, of which lanes need numbers of others.
 TEST(CudaSmallTest, LongRowsOfEdgesAreReadByOtherLanes) {
   expectInterpretersResults(R"(

@@ -101,6 +101,8 @@ Order inputOrder(mlir::Value input) {
 }
 
 mlir::LogicalResult ModuleLowering::run() {
+  for (auto function : module.getOps<mlir::func::FuncOp>())
+    names.insert(function.getName());
   auto functions = llvm::to_vector(module.getOps<mlir::func::FuncOp>());
   if (functions.empty())
     return mlir::success();
@@ -209,8 +211,8 @@ std::string ModuleLowering::kernelName(flow::GroupOp group) {
 }
 
 std::string ModuleLowering::unique(std::string name) {
-  // What the emitter adds to a kernel's name, its join, is no kernel's name.
-  if (llvm::StringRef(name).contains("_join"))
+  // What emitters add to a kernel's name, for its joins and classes, is no end of a kernel's name.
+  if (llvm::StringRef text = name; text.contains("_join") || text.ends_with("_cut") || text.ends_with("_walk"))
     name += "_";
   std::string candidate = name;
   for (unsigned i = 2; !names.insert(candidate).second; ++i)
