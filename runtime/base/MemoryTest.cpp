@@ -36,17 +36,17 @@ TEST(MemoryTest, BytesAreReadWithASuffix) {
 
 TEST(MemoryTest, ThePeakOfResidentMemoryCanBeReset) {
   constexpr int64_t kBytes = 64 << 20;
-  {
+  auto takeMemory = [] {
     BigVector<char> large(kBytes, 1);
-  }
+    asm volatile("" : : "r"(large.data()) : "memory");  // else a compiler may leave it out
+  };
+  takeMemory();
   if (Status status = resetPeakResident(); !status.isOk())
     GTEST_SKIP() << status.message();
   const int64_t before = residentBytes();
   ASSERT_GT(before, 0);
   EXPECT_LT(peakResidentBytes(), before + kBytes / 2);
-  {
-    BigVector<char> large(kBytes, 1);
-  }
+  takeMemory();
   EXPECT_GE(peakResidentBytes(), before + kBytes / 2);
 }
 
