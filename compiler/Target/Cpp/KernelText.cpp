@@ -219,7 +219,7 @@ std::string KernelText::apply(kern::MapOp map, const std::vector<std::string> &i
 static constexpr const char *kReserved[] = {
     "begin", "count", "cpu", "end", "first", "fixed", "frame", "from", "head", "hector", "distance", "k", "nearest",
     "firstRow", "last", "lastRow", "part", "piece", "r", "row", "rows", "scratch", "sizes", "space", "target", "types",
-    "Id", "ahead", "blockMemory", "c", "carry", "cuda", "enter", "fetch", "finish", "groupMemory", "half", "i", "index",
+    "Id", "ahead", "blockMemory", "c", "carry", "cuda", "enter", "fetch", "finish", "groupMemory", "i", "index",
     "isThere", "join", "joinMemory", "lanes", "look", "next", "Part", "read", "Read", "start", "take", "to", "unit",
     "Unit", "value", "walk",
     // Rows of loops.

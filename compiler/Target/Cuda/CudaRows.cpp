@@ -582,7 +582,6 @@ void CudaWriter::writeBuffer(kern::BufferOp buffer) {
   }
   if (hasOperands && isOperand(buffer)) {
     made.operand = buffers.at(buffer.getResult()).operand;
-    made.isOfTile = true;
     if (llvm::none_of(buffer.getResult().getUsers(), llvm::IsaPred<kern::GetOp>)) {
       buffers[buffer.getResult()] = made;
       return;
