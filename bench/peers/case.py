@@ -61,3 +61,14 @@ class Case:
         key = self.etype * self.num_nodes + self.dst
         _, inverse, counts = torch.unique(key, return_inverse=True, return_counts=True)
         return (1.0 / counts[inverse]).float()
+
+
+class Pairs:
+    """The unique (type, node) pairs at one end of the edges, sorted by type."""
+
+    def __init__(self, case, node):
+        key, self.of_edge = torch.unique(case.etype * case.num_nodes + node, return_inverse=True)
+        self.node = key % case.num_nodes
+        self.type = key // case.num_nodes
+        self.count = len(key)
+        self.counts = torch.bincount(self.type, minlength=case.num_etypes).tolist()

@@ -5,7 +5,15 @@ import platform
 
 BEGIN, END = "<!-- results: written by bench/peers/run -->", "<!-- end of results -->"
 LIBRARIES = {"pyg": "PyG", "dgl": "DGL", "torch": "PyTorch"}
-COLOURS = {"pyg": "#d97706", "dgl": "#059669", "torch": "#2563eb"}
+# The columns of the tables, and their colours in the picture.
+COLUMNS = {"pyg": "PyG", "dgl": "DGL", "torch.index_add": "PyTorch `index_add`", "torch.sparse": "PyTorch `sparse`"}
+COLOURS = {"pyg": "#d97706", "dgl": "#059669", "torch.index_add": "#2563eb", "torch.sparse": "#9333ea"}
+# What Hector is compared with: the fastest of these columns.
+RATIOS = {
+    "best of three": ("pyg", "dgl", "torch.index_add"),
+    "PyG": ("pyg",),
+    "PyTorch `sparse`": ("torch.sparse",),
+}
 MEBI = 1 << 20
 
 
@@ -23,8 +31,8 @@ def gather(cells, options, report, skipped):
     versions = {"hector": report["hector"]}
     for cell in cells:
         for peer in cell["peers"]:
-            if peer["library"] != "torch":
-                versions |= {f"{peer['library']}: {name}": value for name, value in (peer["versions"] or {}).items()}
+            environment = "pyg" if peer["library"] == "torch" else peer["library"]
+            versions |= {f"{environment}: {name}": value for name, value in (peer["versions"] or {}).items()}
     return {
         "processor": processor(),
         "threads": options.threads,
@@ -37,18 +45,49 @@ def gather(cells, options, report, skipped):
     }
 
 
-def best(cell, library):
-    """The fastest layer of a library that computes the same function; if none can, one that says why."""
-    peers = [peer for peer in cell["peers"] if peer["library"] == library and not peer["other_function"]]
+def column_of(peer):
+    return f"torch.{peer['layer']}" if peer["library"] == "torch" else peer["library"]
+
+
+def same_function(cell):
+    """The layers that compute what Hector does."""
+    return [peer for peer in cell["peers"] if not peer["other_function"]]
+
+
+def columns_of(cells):
+    """The columns that have something to show, with their titles. Not all layers need to have been measured."""
+    measured = {column_of(peer) for cell in cells for peer in same_function(cell)}
+    return {column: title for column, title in COLUMNS.items() if column in measured}
+
+
+def best(cell, column):
+    """The fastest layer of a column; if none can run, one that says why; None if none was measured."""
+    peers = [peer for peer in same_function(cell) if column_of(peer) == column]
     timed = [peer for peer in peers if peer["failure"] is None]
-    return min(timed, key=lambda peer: peer["median_ms"]) if timed else peers[0]
+    return min(timed, key=lambda peer: peer["median_ms"]) if timed else next(iter(peers), None)
 
 
 def ratios(cell):
-    """How many times as long each library takes, where it can."""
-    found = {library: best(cell, library) for library in LIBRARIES}
+    """How many times as long each column takes, where it can."""
+    found = {column: best(cell, column) for column in COLUMNS}
     own = cell["hector"]["median_ms"]
-    return {library: peer["median_ms"] / own for library, peer in found.items() if peer["failure"] is None}
+    return {column: peer["median_ms"] / own for column, peer in found.items() if peer and peer["failure"] is None}
+
+
+def ratio_to(cell, columns):
+    """How many times as long the fastest of some columns takes; None if none of them can run."""
+    return min((ratio for column, ratio in ratios(cell).items() if column in columns), default=None)
+
+
+def least_memory(cell):
+    """The layer that takes less memory than Hector and all others; None if Hector takes the least."""
+    peers = [peer for peer in same_function(cell) if peer.get("memory_bytes") is not None]
+    least = min(peers, key=lambda peer: peer["memory_bytes"], default=None)
+    return least if least and least["memory_bytes"] < cell["hector"]["memory_bytes"] else None
+
+
+def layer_name(peer):
+    return f"{LIBRARIES[peer['library']]} `{peer['layer']}`"
 
 
 def number(value):
@@ -70,8 +109,19 @@ def table(titles, rows):
     return lines + ["| " + " | ".join(row) + " |" for row in rows]
 
 
+def figures(cell, columns, own, figure):
+    """The row of a cell: Hector's figure and the figure of each column, or why there is none."""
+    row = [cell["graph"], cell["model"], cell["phase"], own]
+    for column in columns:
+        peer = best(cell, column)
+        row.append("" if peer is None else peer["failure"] or figure(peer))
+    return row
+
+
 def markdown(found):
-    cells = found["cells"]
+    cells, columns = found["cells"], columns_of(found["cells"])
+    compared = {name: others for name, others in RATIOS.items() if set(others) <= set(columns)}
+    titles = ["graph", "model", "phase", "Hector", *columns.values()]
     versions = ", ".join(f"{name} {value}" for name, value in sorted(found["versions"].items()))
     lines = [
         f"{found['processor']}, {counted(found['threads'], 'thread')}, float32. Medians of "
@@ -83,33 +133,29 @@ def markdown(found):
     ]
     rows = []
     for cell in cells:
-        compared = ratios(cell)
-        row = [cell["graph"], cell["model"], cell["phase"], number(cell["hector"]["median_ms"])]
-        for library in LIBRARIES:
-            peer = best(cell, library)
-            row.append(peer["failure"] or number(peer["median_ms"]))
-        row.append(number(min(compared.values())) if compared else "")
-        row.append(number(compared["pyg"]) if "pyg" in compared else "")
+        row = figures(cell, columns, number(cell["hector"]["median_ms"]), lambda peer: number(peer["median_ms"]))
+        for others in compared.values():
+            ratio = ratio_to(cell, others)
+            row.append("" if ratio is None else number(ratio))
         rows.append(row)
-    titles = ["graph", "model", "phase", "Hector", *LIBRARIES.values()]
-    lines += table([*titles, "best of three / Hector", "PyG / Hector"], rows)
-    lines += ["", *summary(cells), "", "Memory, in MiB, beside the graph and the inputs:", ""]
+    lines += table([*titles, *(f"{name} / Hector" for name in compared)], rows)
+    lines += ["", *summary(cells, compared), "", "Memory, in MiB, beside the graph and the inputs:", ""]
+    mebibytes = lambda measured: number(measured["memory_bytes"] / MEBI)
     rows = []
     for cell in cells:
-        row = [cell["graph"], cell["model"], cell["phase"], number(cell["hector"]["memory_bytes"] / MEBI)]
-        for library in LIBRARIES:
-            peer = best(cell, library)
-            row.append(peer["failure"] or peer["memory_failure"] or number(peer["memory_bytes"] / MEBI))
-        rows.append(row)
-    lines += table(titles, rows)
+        least = least_memory(cell)
+        row = figures(cell, columns, mebibytes(cell["hector"]), lambda peer: peer["memory_failure"] or mebibytes(peer))
+        rows.append([*row, f"{layer_name(least)}, {mebibytes(least)}" if least else "Hector"])
+    lines += table([*titles, "the least"], rows)
+    lines += ["", memory_summary(cells)]
     others = [
         (cell, peer) for cell in cells for peer in cell["peers"] if peer["other_function"] and peer["failure"] is None
     ]
     if others:
         lines += ["", "Layers that compute another function, for their time alone:", ""]
         rows = [
-            [cell["graph"], cell["model"], cell["phase"], f"{LIBRARIES[peer['library']]} `{peer['layer']}`, "
-             + peer["other_function"], number(peer["median_ms"])]
+            [cell["graph"], cell["model"], cell["phase"], f"{layer_name(peer)}, {peer['other_function']}",
+             number(peer["median_ms"])]
             for cell, peer in others
         ]
         lines += table(["graph", "model", "phase", "layer", "ms"], rows)
@@ -118,23 +164,37 @@ def markdown(found):
     return "\n".join(lines)
 
 
-def summary(cells):
-    """Geometric means, and the smallest ratio."""
+def summary(cells, compared):
+    """Geometric means and smallest ratios, for all cells and for each phase."""
     lines = []
-    for phase in ("inference", "training"):
-        chosen = [(cell, ratios(cell)) for cell in cells if cell["phase"] == phase]
-        to_best = [(min(compared.values()), cell["cell"]) for cell, compared in chosen if compared]
-        to_pyg = [compared["pyg"] for _, compared in chosen if "pyg" in compared]
-        if not to_best:
-            continue
-        mean = geometric_mean([ratio for ratio, _ in to_best])
-        text = f"- {phase}: the best of three takes {number(mean)} times as long (geometric mean)"
-        if to_pyg:
-            mean, count = geometric_mean(to_pyg), f"{len(to_pyg)} of {len(chosen)}"
-            text += f", PyG {number(mean)} times in the {count} cells that it can run"
-        smallest, name = min(to_best)
-        lines.append(text + f"; the smallest ratio to the best is {number(smallest)} ({name})")
-    return lines
+    for title, phases in (
+        ("all cells", ("inference", "training")),
+        ("inference", ("inference",)),
+        ("training", ("training",)),
+    ):
+        chosen = [cell for cell in cells if cell["phase"] in phases]
+        parts = []
+        for name, others in compared.items():
+            found = [(ratio_to(cell, others), cell["cell"]) for cell in chosen]
+            found = [(ratio, cell) for ratio, cell in found if ratio is not None]
+            if found:
+                smallest, cell = min(found)
+                mean = geometric_mean([ratio for ratio, _ in found])
+                text = f"{name} takes {number(mean)} times as long"
+                if len(found) < len(chosen):
+                    text += f" in the {len(found)} of {len(chosen)} cells that it can run"
+                parts.append(f"{text}, at least {number(smallest)} ({cell})")
+        if parts:
+            lines.append(f"- {title}: " + "; ".join(parts))
+    return ["Geometric means, and the smallest ratio with its cell:", "", *lines] if lines else []
+
+
+def memory_summary(cells):
+    """How often Hector takes the least memory, and where it does not."""
+    less = [(cell["cell"], least_memory(cell)) for cell in cells]
+    less = [f"{cell} ({layer_name(peer)})" for cell, peer in less if peer]
+    text = f"Hector takes the least memory of all layers in {len(cells) - len(less)} of {counted(len(cells), 'cell')}."
+    return text + (f" Others take less in {', '.join(less)}." if less else "")
 
 
 # --- the picture ------------------------------------------------------------------------------------------------------
@@ -145,7 +205,7 @@ def escaped(text):
 
 
 def draw(found):
-    """One line per cell: how many times as long each library takes, on a logarithmic scale."""
+    """One line per cell: how many times as long the others take, on a logarithmic scale."""
     cells, width, left, right, row, top = found["cells"], 860, 250, 40, 22, 92
     all_ratios = [ratio for cell in cells for ratio in ratios(cell).values()] or [1]
     low = math.log10(min(0.5, *all_ratios) * 0.9)
@@ -159,9 +219,12 @@ def draw(found):
                     f'font-weight="{weight}">{escaped(content)}</text>')
 
     text(24, 34, "Time of a layer, as a multiple of Hector's", 18, "#111827", weight=600)
-    for i, (library, name) in enumerate(LIBRARIES.items()):
-        body.append(f'<circle cx="{30 + 90 * i}" cy="56" r="5" fill="{COLOURS[library]}"/>')
-        text(40 + 90 * i, 60, name)
+    at = 30
+    for column, title in columns_of(cells).items():
+        title = title.replace("`", "")
+        body.append(f'<circle cx="{at}" cy="56" r="5" fill="{COLOURS[column]}"/>')
+        text(at + 10, 60, title)
+        at += 40 + 7 * len(title)
     for tick in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000):
         if low <= math.log10(tick) <= high:
             colour = "#6b7280" if tick == 1 else "#e5e7eb"
@@ -171,8 +234,8 @@ def draw(found):
     for i, cell in enumerate(cells):
         y = top + row * (i + 0.5)
         text(left - 14, y + 4, f"{cell['graph']}, {cell['model']}, {cell['phase']}", 12, "#111827", "end")
-        for library, ratio in ratios(cell).items():
-            body.append(f'<circle cx="{place(ratio):.1f}" cy="{y:.1f}" r="5" fill="{COLOURS[library]}"/>')
+        for column, ratio in ratios(cell).items():
+            body.append(f'<circle cx="{place(ratio):.1f}" cy="{y:.1f}" r="5" fill="{COLOURS[column]}"/>')
     height = bottom + 24
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
             "font-family=\"system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif\">\n<title>Hector and others</title>\n"
