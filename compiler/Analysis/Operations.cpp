@@ -66,6 +66,14 @@ double operations(mlir::Operation *op, const RowCounts &rows) {
       .Default([&](mlir::Operation *other) { return rowsOf(other->getResult(0)) * sizeOf(other->getResult(0)); });
 }
 
+double effort(mlir::Operation *op) {
+  return llvm::TypeSwitch<mlir::Operation *, double>(op)
+      .Case<DivOp, SqrtOp, RsqrtOp>([](auto) { return 4.0; })
+      .Case<ExpOp, LogOp, TanhOp, SigmoidOp, SoftplusOp, ErfOp>([](auto) { return 16.0; })
+      .Case<SinOp, CosOp, PowOp, ModOp, FloorDivOp>([](auto) { return 64.0; })
+      .Default([](auto) { return 1.0; });
+}
+
 double rowBytes(RowsType type) {
   // The number of a row is an id of the graph: four bytes wherever they suffice.
   unsigned bits = type.getElementType().isIndex() ? 32 : type.getElementType().getIntOrFloatBitWidth();

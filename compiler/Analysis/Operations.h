@@ -28,6 +28,9 @@ private:
 /// moving rows takes none.
 double operations(mlir::Operation *op, const RowCounts &rows);
 
+/// How many additions an operation of this op is worth on a core.
+double effort(mlir::Operation *op);
+
 /// The bytes of a row and of a whole table; i1 takes one byte.
 double rowBytes(RowsType type);
 double tableBytes(RowsType type, const RowCounts &rows);

@@ -171,13 +171,16 @@ bool SweepPlaces::addStep(unsigned number, Map via, std::optional<unsigned> &fol
 
 namespace {
 
+/// A core spends as long on a number found by an index as on so many bytes that follow one another.
+constexpr double kLeastGather = 16;
+
 /// Decides what crosses from sweep to sweep.
 class Crossings {
 public:
   Crossings(Sweeps &sweeps, const Body &body, const SweepPlaces &places, const llvm::DenseSet<unsigned> &folded,
             Loop loop, Domain finest, const Machine &machine)
       : sweeps(sweeps), body(body), places(places), folded(folded), loop(loop), finest(finest),
-        operationsPerByte(machine.scalarRate / machine.bandwidth) {}
+        operationsPerByte(machine.scalarRate / machine.bandwidth), leastGather(machine.isGpu() ? 0 : kLeastGather) {}
 
   /// Has a value be there in a sweep: it is computed in it, or in an earlier one and carried over.
   void demand(unsigned value, unsigned sweep) {
@@ -242,11 +245,13 @@ private:
       return slot->second;
     const Body::Op &op = body[value];
     double rows = std::max(body.rows.of(op.walked), 1.0);
-    double bytes = op.scalars / rows / operationsPerByte;
+    double bytes = op.scalars * (leastGather > 0 ? effort(op.op) : 1) / rows / operationsPerByte;
     for (const Body::Operand &operand : op.operands) {
       if (!places.isInside(operand.source))
         // The row of an outer level is at hand, and one number for all is a constant.
-        bytes += isOuterLevel(operand.map) || operand.type.getDomain() == Domain::One ? 0.0 : operand.rowBytes;
+        bytes += isOuterLevel(operand.map) || operand.type.getDomain() == Domain::One ? 0.0
+                 : operand.map == Map::Self                                           ? operand.rowBytes
+                                                    : std::max(operand.rowBytes, leastGather);
       else if (operand.type.getDomain() == finest)
         bytes += isRebuilt(operand.source) ? rebuildBytes(operand.source) : operand.rowBytes;
     }
@@ -260,6 +265,7 @@ private:
   Loop loop;
   Domain finest;
   double operationsPerByte;
+  double leastGather;  // bytes that finding a row by an index is worth
   llvm::DenseMap<unsigned, double> rebuilding;
 };
 

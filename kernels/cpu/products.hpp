@@ -24,14 +24,15 @@
 namespace hector::cpu {
 
 /// Rows of the largest block, and vectors of a row: enough sums that an addition need not wait for the one before it,
-/// and no more than there are registers for.
-inline constexpr int kBlockRows = kVectorRegisters >= 32 ? 8 : 4;
-inline constexpr int kBlockVectors = 2;
+/// and no more than there are registers for. Few rows, because tiles have as many: the shorter they are, the better the
+/// reading and writing of rows overlaps with products.
+inline constexpr int kBlockRows = 4;
+inline constexpr int kBlockVectors = kVectorRegisters >= 32 ? 4 : 2;
 /// Columns of a panel.
 template <class T> inline constexpr int64_t kPanel = kBlockVectors * kLanes<T>;
 
 /// c[r][j] = Σ_k a[r][k]·b[k][j], or += if `isAdded`, for the columns of one panel. Number k of row r of `a` is
-/// a[r·rowStride + k·stepStride].
+/// a[r·rowStride + k·stepStride]. `columns` is that of a part of a vector.
 template <class T> struct PanelProduct {
   const T *a;
   int64_t rowStride, stepStride;
@@ -43,17 +44,18 @@ template <class T> struct PanelProduct {
   bool isAdded;
 };
 
-/// Computes the rows `first` to `first` + kRows - 1 of a panel of kVectors vectors of kBytes. The last may be a part.
-template <class T, int kRows, int kVectors, int kBytes>
+/// Computes the rows `first` to `first` + kRows - 1 of a panel of kVectors whole vectors of kBytes, or of a part of one.
+template <class T, int kRows, int kVectors, int kBytes, bool kIsPart>
 HECTOR_SHARED void multiplyBlock(const PanelProduct<T> &product, int64_t first) {
 #ifdef __clang__
 #pragma clang fp contract(fast)
 #endif
   using V = Vector<T, kBytes>;
   constexpr int64_t kLanes = cpu::kLanes<T, kBytes>;
-  const Part<T, kBytes> last(product.columns - (kVectors - 1) * kLanes);
+  static_assert(!kIsPart || kVectors == 1);
+  const Part<T, kBytes> part(kIsPart ? product.columns : kLanes);
   auto load = [&](const T *row, int v) __attribute__((always_inline)) {
-    return v == kVectors - 1 ? last.load(row + v * kLanes) : loadVector<V>(row + v * kLanes);
+    return kIsPart ? part.load(row) : loadVector<V>(row + v * kLanes);
   };
   const int64_t rowStride = product.rowStride, stepStride = product.stepStride, ldb = product.ldb, ldc = product.ldc;
   const T *a = product.a + first * rowStride, *b = product.b;
@@ -81,21 +83,31 @@ HECTOR_SHARED void multiplyBlock(const PanelProduct<T> &product, int64_t first) 
     b += ldb;
   }
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
+  for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors - 1; ++v)
-      storeVector(c + r * ldc + v * kLanes, sums[r][v]);
-    last.store(c + r * ldc + (kVectors - 1) * kLanes, sums[r][kVectors - 1]);
-  }
+    for (int v = 0; v < kVectors; ++v)
+      kIsPart ? part.store(c + r * ldc, sums[r][v]) : storeVector(c + r * ldc + v * kLanes, sums[r][v]);
 }
 
 /// Computes the rows from `first` on: in blocks of kRows, and what is left in blocks of half as many.
-template <class T, int kRows, int kVectors, int kBytes>
+template <class T, int kRows, int kVectors, int kBytes, bool kIsPart>
 void multiplyRows(const PanelProduct<T> &product, int64_t first = 0) {
   for (; first + kRows <= product.rows; first += kRows)
-    multiplyBlock<T, kRows, kVectors, kBytes>(product, first);
+    multiplyBlock<T, kRows, kVectors, kBytes, kIsPart>(product, first);
   if constexpr (kRows > 1)
-    multiplyRows<T, kRows / 2, kVectors, kBytes>(product, first);
+    multiplyRows<T, kRows / 2, kVectors, kBytes, kIsPart>(product, first);
+}
+
+/// Computes the panels of kVectors whole vectors that there are before column `outer`, and moves on to what is left.
+template <class T, int kVectors> void multiplyWhole(PanelProduct<T> &product, int64_t &outer) {
+  constexpr int64_t kColumns = kVectors * kLanes<T>;
+  for (; outer >= kColumns; outer -= kColumns) {
+    multiplyRows<T, kBlockRows, kVectors, kVectorBytes, false>(product);
+    product.b += kColumns;
+    product.c += kColumns;
+  }
+  if constexpr (kVectors > 1)
+    multiplyWhole<T, kVectors - 1>(product, outer);
 }
 
 /// Computes the panel of `product` and all panels to the right of it, up to column `outer`. The last few columns go by
@@ -103,21 +115,13 @@ void multiplyRows(const PanelProduct<T> &product, int64_t first = 0) {
 template <class T> HECTOR_SHARED void multiplyPanels(PanelProduct<T> product, int64_t outer) {
   constexpr int kHalfBytes = kVectorBytes / 2;
   constexpr int64_t kHalf = kVectorBytes > 16 ? kLanes<T, kHalfBytes> : 0;
-  while (outer > 0) {
-    if (outer > kLanes<T> + kHalf) {
-      product.columns = outer < kPanel<T> ? outer : kPanel<T>;
-      multiplyRows<T, kBlockRows, kBlockVectors, kVectorBytes>(product);
-    } else if (outer > kHalf) {
-      product.columns = outer < kLanes<T> ? outer : kLanes<T>;
-      multiplyRows<T, kBlockRows, 1, kVectorBytes>(product);
-    } else if constexpr (kHalf > 0) {
-      product.columns = outer;
-      multiplyRows<T, kBlockRows, 1, kHalfBytes>(product);
-    }
-    product.b += product.columns;
-    product.c += product.columns;
-    outer -= product.columns;
-  }
+  multiplyWhole<T, kBlockVectors>(product, outer);
+  product.columns = outer;
+  if (outer > kHalf)
+    multiplyRows<T, kBlockRows, 1, kVectorBytes, true>(product);
+  else if (outer > 0)
+    if constexpr (kHalf > 0)
+      multiplyRows<T, kBlockRows, 1, kHalfBytes, true>(product);
 }
 
 /// c[r][j] = Σ_k a[r][k]·w[k][j], for r < rows, k < inner, j < outer. lda, ldw and ldc are the distances between rows.
@@ -163,6 +167,15 @@ HECTOR_SHARED void transpose(const T *from, int64_t ldf, T *to, int64_t ldt, int
   for (int64_t j = 0; j < rows; ++j)
     for (int64_t k = j < fullRows ? fullColumns : 0; k < columns; ++k)
       to[k * ldt + j] = from[j * ldf + k];
+}
+
+/// to[k][h·columns + j] = from[h][k][j], for h < heads, k < rows and j < columns: the matrices of all heads side by side.
+template <class T>
+HECTOR_SHARED void joinHeads(const T *from, T *to, int64_t heads, int64_t rows, int64_t columns) {
+  for (int64_t h = 0; h < heads; ++h)
+    for (int64_t k = 0; k < rows; ++k)
+      for (int64_t j = 0; j < columns; ++j)
+        to[(k * heads + h) * columns + j] = from[(h * rows + k) * columns + j];
 }
 
 /// c[r][j] = Σ_k a[r][k]·w[j][k]: the product with the transpose of `w`, with the same bits. Transposes `w` part by

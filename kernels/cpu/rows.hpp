@@ -38,6 +38,14 @@ template <class T> T *totalRow(const Total &total, int64_t rowBytes, int64_t slo
   return reinterpret_cast<T *>(static_cast<char *>(total.rows) + slot * rowBytes);
 }
 
+/// Has the processor fetch a row of kBytes that is read soon: the first lines, of which it guesses the rest.
+template <int64_t kBytes> HECTOR_INLINE void fetch(const void *row) {
+  constexpr int64_t kLine = 64, kMost = 16 * kLine;
+#pragma GCC unroll 16
+  for (int64_t at = 0; at < (kBytes < kMost ? kBytes : kMost); at += kLine)
+    __builtin_prefetch(static_cast<const char *>(row) + at);
+}
+
 template <class T> void fill(T *row, T value, int64_t n) {
   for (int64_t k = 0; k < n; ++k)
     row[k] = value;
@@ -48,20 +56,37 @@ HECTOR_INLINE bool endsBlock(int64_t edge) {
   constexpr int64_t kBlock = 1024;
   return edge % kBlock == kBlock - 1;
 }
-/// Moves the sum of a block to that of all blocks.
-template <class T> HECTOR_INLINE void moveSum(T &sum, T &blocks) {
-  blocks += sum;
+/// Moves the sum of a block to that of all blocks, of which it is the first unless `hasBlocks`.
+template <class T> HECTOR_INLINE void moveSum(T &sum, T &blocks, bool &hasBlocks) {
+  blocks = hasBlocks ? blocks + sum : sum;
   sum = T(0);
+  hasBlocks = true;
 }
-template <class T> void moveSum(T *sum, T *blocks, int64_t n) {
-  for (int64_t k = 0; k < n; ++k)
-    moveSum(sum[k], blocks[k]);
+template <class T> void moveSum(T *sum, T *blocks, int64_t n, bool &hasBlocks) {
+  for (int64_t k = 0; k < n; ++k) {
+    blocks[k] = hasBlocks ? blocks[k] + sum[k] : sum[k];
+    sum[k] = T(0);
+  }
+  hasBlocks = true;
+}
+
+/// Numbers that are computed side by side: as many on every machine, so that results are the same.
+template <class T> inline constexpr int64_t kSums = 64 / sizeof(T);
+
+/// Combines kSums numbers in pairs.
+template <class T, class F> HECTOR_INLINE T joinSums(T *sums, F &&combine) {
+#pragma GCC unroll 4
+  for (int64_t half = kSums<T> / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+    for (int64_t i = 0; i < half; ++i)
+      sums[i] = combine(sums[i], sums[i + half]);
+  return sums[0];
 }
 
 /// Σ term(r) for r < n. The order is the same wherever it is called and for every width of vectors: sixteen sums (eight
 /// of double) take a term each in turn, and are added in pairs.
 template <class T, class F> HECTOR_INLINE T sum(int64_t n, F &&term) {
-  constexpr int64_t kSums = 64 / sizeof(T);
+  constexpr int64_t kSums = cpu::kSums<T>;
   T rest = 0;
   int64_t r = 0;
   if (n >= kSums) {
@@ -70,12 +95,7 @@ template <class T, class F> HECTOR_INLINE T sum(int64_t n, F &&term) {
 #pragma GCC unroll 16
       for (int64_t i = 0; i < kSums; ++i)
         sums[i] += term(r + i);
-#pragma GCC unroll 4
-    for (int64_t half = kSums / 2; half > 0; half /= 2)
-#pragma GCC unroll 8
-      for (int64_t i = 0; i < half; ++i)
-        sums[i] += sums[i + half];
-    rest = sums[0];
+    rest = joinSums(sums, [](T a, T b) { return a + b; });
   }
   for (; r < n; ++r)
     rest += term(r);

@@ -24,9 +24,10 @@ using mlir::Value;
 
 namespace {
 
-/// Rows of a tile: enough to reuse a weight, few enough to stay near the core; on a GPU, enough for the warps of a
-/// block.
-constexpr int64_t kTileRows = 32, kTileRowsOnGpu = 64;
+/// Rows of a tile. On a CPU, those of a block of products: while one tile is multiplied, the rows of the next arrive
+/// and those of the last are written. Sums of outer products are read and written once a tile, which should be taller.
+/// On a GPU, enough for the warps of a block.
+constexpr int64_t kTileRows = 4, kTallTileRows = 32, kTileRowsOnGpu = 64;
 /// What the buffers of a tile may take together: near a core, or in the shared memory of a block.
 constexpr int64_t kTileBytes = 96 * 1024;
 
@@ -569,7 +570,7 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
     type = std::nullopt;
   // Rows of a tile share their weights, or a tile is one row.
   const bool isGpu = flow::Machine(group->getParentOfType<mlir::func::FuncOp>()).isGpu();
-  bool isTall = true;
+  bool isTall = true, hasOuter = false;
   int64_t rowBytes = 0;
   llvm::DenseSet<Value> counted;
   for (Operation *op : products) {
@@ -580,6 +581,7 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
       if (counted.insert(value).second || !isGpu)
         rowBytes += bytes * rows.getRowSize();
     }
+    hasOuter |= !isLinear;
     if (!isLinear)
       continue;
     Map map = flow::readMap(op, 1);
@@ -589,8 +591,12 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
   }
   int64_t height = 1;
   if (isTall)
-    height = std::clamp<int64_t>(kTileBytes / std::max<int64_t>(rowBytes, 1), isGpu ? 1 : 4,
-                                 isGpu ? kTileRowsOnGpu : kTileRows);
+    height = std::clamp<int64_t>(kTileBytes / std::max<int64_t>(rowBytes, 1), isGpu ? 1 : kTileRows,
+                                 isGpu      ? kTileRowsOnGpu
+                                 : hasOuter ? kTallTileRows
+                                            : kTileRows);
+  if (!isGpu && height > kTileRows)
+    height -= height % kTileRows;
   if (isGpu && height > 16)
     height -= height % 16;  // rows of a matrix instruction
   kern::TileOp tile = makeTile(type, height);

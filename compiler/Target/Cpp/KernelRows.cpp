@@ -11,6 +11,7 @@ using cpp::bare;
 using cpp::numberName;
 using flow::Domain;
 using flow::ReduceKind;
+using flow::RowsType;
 using kern::AccKind;
 using kern::Fn;
 using llvm::ArrayRef;
@@ -326,6 +327,7 @@ void KernelWriter::writeLoad(kern::LoadOp load) {
   const std::string &table = tables.at(load.getTable());
   std::string name = unique(table + "_" + cpp::levelName(load.getLevel()));
   if (size > 1) {
+    writeFetch(load);
     body.line("const " + cpp::storageName(space, stored) + " *" + name + " = " +
               rowAt(table, load.getLevel(), load.getPath(), size) + ";");
     rows[load.getResult()] = {.name = name, .isPointer = true, .stored = stored};
@@ -338,6 +340,26 @@ void KernelWriter::writeLoad(kern::LoadOp load) {
     number = "cpu::load(" + table + " + " + place + ")";
   body.line("const " + numberName(kern::elementType(load.getResult().getType())) + " " + name + " = " + number + ";");
   rows[load.getResult()] = {.name = name};
+}
+
+void KernelWriter::writeFetch(kern::LoadOp load) {
+  // Rows that are not found by an index follow one another, which processors see by themselves.
+  Domain level = load.getLevel();
+  RowsType type = load.getTable().getType();
+  const int64_t bytes = type.getRowSize() * cpp::numberBytes(type.getElementType());
+  constexpr int64_t kLine = 64, kAhead = 4096;
+  if (load.getPath().empty() || level <= Domain::EdgeType || !mlir::isa<kern::ForOp>(load->getParentOp()) ||
+      bytes < kLine)
+    return;
+  std::string &last = lastRows[static_cast<unsigned>(level)];
+  if (last.empty()) {
+    last = uniqueInKernel("last_" + cpp::levelName(level));
+    prologue.push_back("const int64_t " + last + " = " + count(level) + " - 1;");
+  }
+  std::string later = "cpu::smallest(" + cpp::levelName(level) + " + " +
+                      std::to_string(std::clamp<int64_t>(kAhead / bytes, 4, 16)) + ", " + last + ")";
+  body.line("cpu::fetch<" + std::to_string(bytes) + ">(" + tables.at(load.getTable()) + " + " +
+            cpp::times("int64_t{" + pathFrom(later, load.getPath()) + "}", type.getRowSize()) + ");");
 }
 
 void KernelWriter::writeStore(kern::StoreOp store) {

@@ -23,13 +23,13 @@ using mlir::Value;
 
 /// Whether an accumulator is a sum over edges, of which there may be so many that a running sum would lose small
 /// numbers.
-static bool isLongSum(Value acc) {
+bool KernelWriter::isLongSum(Value acc) {
   auto declared = acc.getDefiningOp<kern::AccOp>();
   if (!declared || (declared.getKind() != AccKind::Sum && declared.getKind() != AccKind::Mean))
     return false;
   return llvm::any_of(acc.getUsers(), [](Operation *user) {
     auto loop = mlir::dyn_cast<kern::ForOp>(user->getParentOp());
-    return mlir::isa<kern::StepOp>(user) && loop && loop.getDomain() == Domain::Edge;
+    return mlir::isa<kern::StepOp>(user) && loop && loop.getDomain() == Domain::Edge && !isSideBySide(loop);
   });
 }
 
@@ -42,14 +42,101 @@ void KernelWriter::writeAcc(Value acc, AccKind kind) {
     made.count = unique(made.names.front() + "_count");
     body.line("int64_t " + made.count + " = 0;");
   }
-  if (isLongSum(acc))
-    made.blocks = declare(row, made.names.front() + "_blocks", bare(startOf(kind, kern::elementType(row))));
+  if (isLongSum(acc)) {
+    made.blocks = declare(row, made.names.front() + "_blocks");
+    made.hasBlocks = unique(made.names.front() + "_has_blocks");
+    body.line("bool " + made.hasBlocks + " = false;");
+  }
   if (kind == AccKind::Nearest) {
     Type element = comparedType(acc);
     made.distance = declare(kern::rowType(kern::rowSize(row), element, /*isScalar=*/kern::rowSize(row) == 1),
                             made.names.front() + "_distance", bare(literal(HUGE_VAL, element)));
   }
   accs[acc] = made;
+}
+
+bool KernelWriter::isSideBySide(kern::ForOp loop) {
+  if (loop.getDomain() != Domain::Edge || !mlir::isa<kern::ForOp>(loop->getParentOp()))
+    return false;
+  Type element;
+  auto isNumber = [&](Type row) {
+    Type own = kern::elementType(row);
+    if (kern::rowSize(row) != 1 || !(own.isF32() || own.isF64()) || (element && own != element))
+      return false;
+    element = own;
+    return true;
+  };
+  bool hasStep = false;
+  for (Operation &op : loop.getBody().front()) {
+    if (auto get = mlir::dyn_cast<kern::GetOp>(op)) {
+      if (!isNumber(get.getResult().getType()))
+        return false;
+    } else if (auto map = mlir::dyn_cast<kern::MapOp>(op)) {
+      if (map.getFn() == kern::Fn::Dropout || map.getCombine() || !isNumber(map.getResult().getType()))
+        return false;
+    } else if (auto put = mlir::dyn_cast<kern::PutOp>(op)) {
+      if (!isNumber(put.getRow().getType()))
+        return false;
+    } else if (auto step = mlir::dyn_cast<kern::StepOp>(op)) {
+      auto acc = step.getAcc().getDefiningOp<kern::AccOp>();
+      if (!acc || acc.getKind() == AccKind::Nearest || !isNumber(step.getRows().front().getType()))
+        return false;
+      hasStep = true;
+    } else {
+      return false;
+    }
+  }
+  return hasStep;
+}
+
+/// Numbers of edges that lie in buffers: as many side by side as a vector holds, those of the last edges with some that
+/// are not there and do not count.
+void KernelWriter::writeSideBySide(kern::ForOp loop, const std::string &begin, const std::string &end) {
+  mlir::Block &block = loop.getBody().front();
+  auto steps = llvm::to_vector(block.getOps<kern::StepOp>());
+  const std::string row = cpp::levelName(loop.getDomain());
+  Type element = kern::elementType(steps.front().getRows().front().getType());
+  const std::string number = numberName(element), lanes = std::to_string(64 / cpp::numberBytes(element));
+  NameScope scope(*this);
+  std::vector<std::string> sums;
+  for (kern::StepOp step : steps) {
+    AccKind kind = step.getAcc().getDefiningOp<kern::AccOp>().getKind();
+    sums.push_back(unique(accs.at(step.getAcc()).names.front() + "_sums"));
+    body.line("alignas(64) " + number + " " + sums.back() + "[" + lanes + "];");
+    body.line("cpu::fill<" + number + ">(" + sums.back() + ", " + bare(startOf(kind, element)) + ", " + lanes + ");");
+  }
+  body.line("for (int64_t first = " + begin + "; first < " + end + "; first += " + lanes + ")");
+  body.indent(body.indentation() + 1);
+  body.open("for (int64_t i = 0; i < " + lanes + "; ++i)");
+  body.line("const int64_t " + row + " = first + i;");
+  levels.push_back(loop.getDomain());
+  size_t number_ = 0;
+  for (Operation &op : block) {
+    auto step = mlir::dyn_cast<kern::StepOp>(op);
+    if (!step) {
+      writeOp(op);
+      continue;
+    }
+    AccKind kind = step.getAcc().getDefiningOp<kern::AccOp>().getKind();
+    std::string counted = "cpu::choose(" + row + " < " + end + ", " + bare(numberAt(step.getRows().front())) + ", " +
+                          bare(startOf(kind, element)) + ")";
+    body.line(cpp::taking(space, kind, sums[number_++] + "[i]", counted));
+  }
+  levels.pop_back();
+  body.close();
+  body.indent(body.indentation() - 1);
+  for (auto [step, name] : llvm::zip_equal(steps, sums)) {
+    const Acc &acc = accs.at(step.getAcc());
+    AccKind kind = step.getAcc().getDefiningOp<kern::AccOp>().getKind();
+    std::string combine = kind == AccKind::Max   ? "cpu::larger(a, b)"
+                          : kind == AccKind::Min ? "cpu::smaller(a, b)"
+                                                 : "a + b";
+    body.line(cpp::taking(space, kind, acc.names.front(),
+                          "cpu::joinSums(" + name + ", [](" + number + " a, " + number + " b) { return " + combine +
+                              "; })"));
+    if (cpp::needsCount(kind))
+      body.line(acc.count + " += " + end + " - " + begin + ";");
+  }
 }
 
 void KernelWriter::writeBlockEnds(kern::ForOp loop) {
@@ -61,9 +148,8 @@ void KernelWriter::writeBlockEnds(kern::ForOp loop) {
     if (acc.blocks.empty())
       continue;
     int64_t size = kern::rowSize(step.getAcc().getType().getRows().front());
-    moved.push_back(size == 1
-                        ? "cpu::moveSum(" + acc.names.front() + ", " + acc.blocks + ");"
-                        : "cpu::moveSum(" + acc.names.front() + ", " + acc.blocks + ", " + std::to_string(size) + ");");
+    moved.push_back("cpu::moveSum(" + acc.names.front() + ", " + acc.blocks + ", " +
+                    (size == 1 ? "" : std::to_string(size) + ", ") + acc.hasBlocks + ");");
   }
   if (moved.empty())
     return;
@@ -251,7 +337,7 @@ void KernelWriter::writeFinish(kern::FinishOp finish) {
     return bare(numberAt(finish.getInit()[i], offset, {offset}, false));
   };
   if (!acc.blocks.empty())
-    each("", [&](std::string to, std::string) { return to + " += " + acc.blocks + (size > 1 ? "[k];" : ";"); });
+    each(acc.hasBlocks, [&](std::string to, std::string) { return to + " += " + acc.blocks + (size > 1 ? "[k];" : ";"); });
   switch (kind) {
   case AccKind::Sum:
     break;
@@ -284,37 +370,95 @@ void KernelWriter::writeFinish(kern::FinishOp finish) {
 
 //===- Products --------------------------------------------------------------------------------------------------===//
 
+/// The matrix of a product, or those of its heads, as numbers to compute with.
+std::string KernelWriter::declareMatrix(kern::ProductOp product) {
+  RowsType type = product.getWeights().getType();
+  Type element = kern::elementType(product.getRows().getType().getRow());
+  const int64_t size = type.getRowSize();
+  const std::string &table = tables.at(product.getWeights());
+  std::string from = rowAt(table, product.getLevel(), product.getPath(), size);
+  if (cpp::isStoredAsIs(type.getElementType())) {
+    std::string name = unique(table + "_matrix");
+    body.line("const " + numberName(element) + " *" + name + " = " + from + ";");
+    return name;
+  }
+  std::string name = takeFixed(table + "_matrix", element, size);
+  Axes axes = axesOf({size});
+  openLoops({size}, axes);
+  body.line(name + "[" + axes.front() + "] = cpu::load(" + from + " + " + axes.front() + ");");
+  closeLoops(axes);
+  return name;
+}
+
+void KernelWriter::prepareWeights(kern::ProductOp product) {
+  Type element = kern::elementType(product.getRows().getType().getRow());
+  int64_t inner = product.getInner(), outer = product.getOuter();
+  int64_t heads = product.getSharedWeights() ? 1 : product.getHeads(), size = heads * inner * outer;
+  const std::string &table = tables.at(product.getWeights());
+  std::string number = numberName(element);
+  Weights made;
+  made.name = declareMatrix(product);
+  made.isJoined = heads > 1 && product.getSharedRows();
+  if (product.getTransposed()) {
+    made.isTurned = true;
+    std::string to = takeFixed(table + "_turned", element, size);
+    auto at = [&](const std::string &name, int64_t step) {
+      return heads == 1 ? name : name + " + head * " + std::to_string(step);
+    };
+    if (heads > 1)
+      body.line("for (int64_t head = 0; head < " + std::to_string(heads) + "; ++head)");
+    std::string line = "cpu::transpose<" + number + ">(" + at(made.name, inner * outer) + ", " + std::to_string(inner) +
+                       ", " + at(to, made.isJoined ? outer : inner * outer) + ", " +
+                       std::to_string(made.isJoined ? heads * outer : outer) + ", " + std::to_string(outer) + ", " +
+                       std::to_string(inner) + ");";
+    heads > 1 ? body.indented(line) : body.line(line);
+    made.name = to;
+  } else if (made.isJoined) {
+    std::string to = takeFixed(table + "_joined", element, size);
+    body.line("cpu::joinHeads<" + number + ">(" + made.name + ", " + to + ", " + std::to_string(heads) + ", " +
+              std::to_string(inner) + ", " + std::to_string(outer) + ");");
+    made.name = to;
+  }
+  weights[product] = made;
+}
+
 void KernelWriter::writeProduct(kern::ProductOp product) {
   const Buffer &left = buffers.at(product.getRows()), &result = buffers.at(product.getResult());
-  RowsType type = product.getWeights().getType();
   std::string number = numberName(left.element);
   int64_t inner = product.getInner(), outer = product.getOuter(), heads = product.getHeads();
-  const std::string &table = tables.at(product.getWeights());
-  std::string from = rowAt(table, product.getLevel(), product.getPath(), type.getRowSize()), weights;
-  if (cpp::isStoredAsIs(type.getElementType())) {
-    weights = unique(table + "_matrix");
-    body.line("const " + number + " *" + weights + " = " + from + ";");
-  } else {
-    weights = takeFixed(table + "_matrix", left.element, type.getRowSize());
-    Axes axes = axesOf({type.getRowSize()});
-    openLoops({type.getRowSize()}, axes);
-    body.line(weights + "[" + axes.front() + "] = cpu::load(" + from + " + " + axes.front() + ");");
-    closeLoops(axes);
+  if (!weights.contains(product))  // it is that of one row
+    weights[product] = {.name = declareMatrix(product)};
+  const Weights &matrix = weights[product];
+  int64_t rowStride = left.size, resultStride = result.size;
+  std::string count = tileEnd + " - " + tileBegin;
+  if (matrix.isJoined) {
+    outer *= heads;
+    heads = 1;
+  } else if (heads > 1 && product.getSharedWeights() && !product.getSharedRows()) {
+    // The parts of a row that meet the same matrix are rows of their own.
+    count = "(" + count + ") * " + std::to_string(heads);
+    rowStride = inner;
+    resultStride = outer;
+    heads = 1;
   }
+  auto inPart = [&](const std::string &name, int64_t size) {
+    return tileBegin == "first" ? name : name + " + (" + tileBegin + " - first) * " + std::to_string(size);
+  };
   auto shifted = [&](const std::string &name, int64_t step, bool isShared) {
     return heads == 1 || isShared ? name : name + " + head * " + std::to_string(step);
   };
-  std::string a = shifted(left.name, inner, product.getSharedRows()),
-              c = shifted(result.name, outer, /*isShared=*/false);
-  std::string w = shifted(weights, inner * outer, product.getSharedWeights());
+  std::string a = shifted(inPart(left.name, left.size), inner, product.getSharedRows()),
+              c = shifted(inPart(result.name, result.size), outer, /*isShared=*/false);
+  std::string w = shifted(matrix.name, inner * outer, product.getSharedWeights());
   auto sizes = [&](const std::string &between) {
-    return a + ", " + std::to_string(left.size) + ", " + between + c + ", " + std::to_string(result.size) +
-           ", last - first, " + std::to_string(inner) + ", " + std::to_string(outer) + ");";
+    return a + ", " + std::to_string(rowStride) + ", " + between + c + ", " + std::to_string(resultStride) + ", " +
+           count + ", " + std::to_string(inner) + ", " + std::to_string(outer) + ");";
   };
+  const bool isTurnedHere = product.getTransposed() && !matrix.isTurned;
   if (heads > 1)
     body.open("for (int64_t head = 0; head < " + std::to_string(heads) + "; ++head)");
-  body.line(std::string("cpu::") + (product.getTransposed() ? "multiplyTransposed<" : "multiply<") + number + ">(" +
-            sizes(w + ", " + std::to_string(product.getTransposed() ? inner : outer) + ", "));
+  body.line(std::string("cpu::") + (isTurnedHere ? "multiplyTransposed<" : "multiply<") + number + ">(" +
+            sizes(w + ", " + std::to_string(isTurnedHere ? inner : outer) + ", "));
   if (product.getGuarded())
     body.line("cpu::clearZeroRows<" + number + ">(" + sizes(""));
   if (heads > 1)
@@ -326,13 +470,19 @@ void KernelWriter::writeOuter(kern::OuterOp outer) {
   const Buffer &left = buffers.at(outer.getLeft()), &right = buffers.at(outer.getRight());
   int64_t inner = outer.getInner(), columns = outer.getOuter(), heads = outer.getHeads();
   std::string number = numberName(left.element);
-  auto call = [&](const std::string &rowsFrom, const std::string &numRows, const std::string &to) {
+  // The parts of a row that are summed to the same matrix are rows of their own.
+  const bool isMerged = heads > 1 && outer.getSharedTotal() && !outer.getSharedLeft() && !outer.getSharedRight();
+  const int64_t merged = isMerged ? heads : 1;
+  if (isMerged)
+    heads = 1;
+  auto call = [&](const std::string &rowsFrom, const std::string &rows, const std::string &to) {
+    std::string numRows = cpp::times(rows, merged);
     auto at = [&](const Buffer &buffer, int64_t step, bool isShared) {
       std::string text = buffer.name + " + " + cpp::times(rowsFrom, buffer.size);
       return heads == 1 || isShared ? text : text + " + head * " + std::to_string(step);
     };
-    std::string x = at(left, inner, outer.getSharedLeft()) + ", " + std::to_string(left.size);
-    std::string g = at(right, columns, outer.getSharedRight()) + ", " + std::to_string(right.size);
+    std::string x = at(left, inner, outer.getSharedLeft()) + ", " + std::to_string(isMerged ? inner : left.size);
+    std::string g = at(right, columns, outer.getSharedRight()) + ", " + std::to_string(isMerged ? columns : right.size);
     std::string matrix =
         heads == 1 || outer.getSharedTotal() ? to : to + " + head * " + std::to_string(inner * columns);
     bool isTurned = outer.getTransposed();

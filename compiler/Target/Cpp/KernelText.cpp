@@ -67,7 +67,10 @@ std::string KernelText::form(llvm::StringRef name) {
 }
 
 std::string KernelText::pathTo(Domain level, mlir::ArrayAttr path) {
-  std::string place = level == Domain::One ? "0" : cpp::levelName(level);
+  return pathFrom(level == Domain::One ? "0" : cpp::levelName(level), path);
+}
+
+std::string KernelText::pathFrom(std::string place, mlir::ArrayAttr path) {
   for (mlir::StringAttr name : path.getAsRange<mlir::StringAttr>())
     place = form(name.getValue()) + "[" + place + "]";
   return place;

@@ -69,6 +69,8 @@ protected:
   static std::string baseOf(mlir::Location location, llvm::StringRef otherwise);
   std::string form(llvm::StringRef name);
   std::string pathTo(flow::Domain level, mlir::ArrayAttr path);
+  /// The same from any row of the level.
+  std::string pathFrom(std::string place, mlir::ArrayAttr path);
   /// The start of a row of a table.
   std::string rowAt(const std::string &table, flow::Domain level, mlir::ArrayAttr path, int64_t size);
   /// Where the rows of `domain` below the current row of `outer` start.

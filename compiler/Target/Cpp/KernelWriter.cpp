@@ -14,6 +14,9 @@ using mlir::Operation;
 using mlir::Type;
 using mlir::Value;
 
+/// Rows of a block of products: `cpu::kBlockRows`.
+static constexpr int64_t kBlockRows = 4;
+
 std::string KernelWriter::count(Domain domain) const {
   return "frame.rows[" + space + cpp::domainConstant(domain) + "]";
 }
@@ -37,9 +40,11 @@ void KernelWriter::writeFor(kern::ForOp loop) {
     begin = offsets + "[" + at + "]";
     end = offsets + "[" + at + " + 1]";
   } else if (mlir::isa<kern::TileOp>(around)) {
-    begin = "first";
-    end = "last";
+    begin = tileBegin;
+    end = tileEnd;
   }
+  if (isSideBySide(loop))
+    return writeSideBySide(loop, begin, end);
   NameScope scope(*this);
   body.open("for (int64_t " + row + " = " + begin + "; " + row + " < " + end + "; ++" + row + ")");
   levels.push_back(loop.getDomain());
@@ -66,6 +71,10 @@ void KernelWriter::writeTile(kern::TileOp tile) {
       if (total.getSorted())
         startTotal(total, "piece + " + type);
   }
+  const bool isOneRow = height == 1 && !tile.getType();
+  for (auto product : block.getOps<kern::ProductOp>())
+    if (!isOneRow || product.getLevel() == Domain::One)
+      prepareWeights(product);
   if (height) {
     std::string step = std::to_string(*height);
     body.open("for (int64_t first = " + begin + "; first < " + end + "; " +
@@ -80,11 +89,39 @@ void KernelWriter::writeTile(kern::TileOp tile) {
   } else {
     body.line("const int64_t first = " + begin + ", last = " + end + ";");
   }
-  writeBody(block);
+  if (height && *height > kBlockRows && !block.getOps<kern::OuterOp>().empty())
+    writeTallTile(block);
+  else
+    writeBody(block);
   if (height)
     body.close();
   if (tile.getType())
     body.close();
+}
+
+/// A tile in parts of as many rows as a block of products has: each part is read, multiplied and written before the
+/// next. Sums of outer products take all rows together.
+void KernelWriter::writeTallTile(mlir::Block &block) {
+  auto isInPart = llvm::IsaPred<kern::ForOp, kern::ProductOp>;
+  body.line("cpu::Scratch space = fixed;");
+  usesScratch = true;
+  for (Operation &op : block)
+    if (!isInPart(op) && !mlir::isa<kern::OuterOp>(op))
+      writeOp(op);
+  const std::string step = std::to_string(kBlockRows);
+  body.open("for (int64_t from = first; from < last; from += " + step + ")");
+  body.line("const int64_t to = cpu::smallest(from + " + step + ", last);");
+  tileBegin = "from";
+  tileEnd = "to";
+  for (Operation &op : block)
+    if (isInPart(op))
+      writeOp(op);
+  tileBegin = "first";
+  tileEnd = "last";
+  body.close();
+  for (Operation &op : block)
+    if (mlir::isa<kern::OuterOp>(op))
+      writeOp(op);
 }
 
 void KernelWriter::writeBlock(mlir::Block &block) {

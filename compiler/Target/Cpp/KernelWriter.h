@@ -28,7 +28,13 @@ private:
     std::vector<std::string> names;  // of its rows
     std::string count;               // of the rows that it took, where that matters
     std::string distance;            // of the nearest row, where that is looked for
-    std::string blocks;              // the sum of whole blocks, where there may be many rows
+    std::string blocks, hasBlocks;   // the sum of whole blocks, where there may be many rows, and whether there is one
+  };
+  /// The matrix of a product, or those of its heads.
+  struct Weights {
+    std::string name;
+    bool isTurned = false;  // transposed already, if it is to be
+    bool isJoined = false;  // the matrices of all heads are side by side
   };
   struct Buffer {
     std::string base, name;  // of a row, and of all
@@ -44,7 +50,10 @@ private:
   void writeOp(mlir::Operation &op);
   void writeFor(kern::ForOp loop);
   void writeTile(kern::TileOp tile);
+  void writeTallTile(mlir::Block &block);
   void writeLoad(kern::LoadOp load);
+  /// Has the processor fetch a row that is read a few rounds later.
+  void writeFetch(kern::LoadOp load);
   void writeStore(kern::StoreOp store);
   void writeNumber(kern::NumberOp number);
   void writeBuffer(kern::BufferOp buffer);
@@ -55,13 +64,20 @@ private:
   void writeConcat(kern::ConcatOp concat);
   void writeMatch(kern::MatchOp match);
   void writeAcc(mlir::Value acc, kern::AccKind kind);
+  static bool isLongSum(mlir::Value acc);
   void writeFold(kern::FoldOp fold);
   void writeStep(kern::StepOp step);
+  /// Whether a loop computes with numbers in buffers alone, which vectors hold side by side.
+  static bool isSideBySide(kern::ForOp loop);
+  void writeSideBySide(kern::ForOp loop, const std::string &begin, const std::string &end);
   /// At the end of a block of edges, sums go to those of whole blocks.
   void writeBlockEnds(kern::ForOp loop);
   void writeFoldStep(kern::StepOp step, kern::FoldOp fold);
   void writeFinish(kern::FinishOp finish);
   void writeFoldFinish(kern::FinishOp finish, kern::FoldOp fold);
+  std::string declareMatrix(kern::ProductOp product);
+  /// Declares the matrix of a product as it is multiplied with, for as long as it is the same.
+  void prepareWeights(kern::ProductOp product);
   void writeProduct(kern::ProductOp product);
   void writeOuter(kern::OuterOp outer);
   void writeTotals();
@@ -101,6 +117,9 @@ private:
   llvm::DenseMap<mlir::Value, unsigned> depths;  // of statements that are computed where they are read
   llvm::DenseMap<mlir::Value, Acc> accs;
   llvm::DenseMap<mlir::Value, Buffer> buffers;
+  llvm::DenseMap<mlir::Operation *, Weights> weights;  // of products
+  std::string tileBegin = "first", tileEnd = "last";   // of the part of a tile that is written
+  llvm::DenseMap<unsigned, std::string> lastRows;      // of domains
   llvm::DenseMap<mlir::Value, std::string> masks;  // of dropout
   std::vector<std::string> prologue;               // declarations before the loops
   bool usesScratch = false;
