@@ -35,6 +35,7 @@ public:
     Map collects = Map::Self;     // the map along which it reduces
     double products = 0;          // operations of products of matrices
     double scalars = 0;           // other operations
+    double work = 0;              // the same in additions of rows' worth, as long as they take
     double rowBytes = 0;          // of the result
     double tableBytes = 0;
     bool isProduct = false;

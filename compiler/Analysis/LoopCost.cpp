@@ -86,7 +86,8 @@ TableCost permutedCost(RowsType type, const RowCounts &rows, const Machine &mach
 }
 
 double fusedSeconds(mlir::Operation *op, const RowCounts &rows, const Machine &machine) {
-  double seconds = operations(op, rows) / (isProduct(op) ? machine.productRate : machine.scalarRate);
+  double seconds = isProduct(op) ? operations(op, rows) / machine.productRate
+                                 : operations(op, rows) * (machine.isGpu() ? 1 : effort(op)) / machine.scalarRate;
   if (!isProduct(op) && collectMap(op) == Map::Self)
     return seconds;
   seconds += 2 * tableBytes(mlir::cast<RowsType>(op->getResult(0).getType()), rows) / machine.bandwidth;
@@ -195,7 +196,7 @@ GroupCost LoopPricer::price(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::f
   GroupCost cost;
   cost.kind = kind;
   ++current;
-  double products = 0, scalars = 0, accumulated = 0;
+  double products = 0, scalars = 0, work = 0, accumulated = 0;
   bool mayCross = false;  // a value of an outer level is read inside
   for (unsigned number : ops) {
     const Body::Op &op = body[number];
@@ -203,6 +204,7 @@ GroupCost LoopPricer::price(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::f
     cost.domain = std::max(cost.domain, op.walked);  // domains are listed from coarse to fine
     products += op.products;
     scalars += op.scalars;
+    work += op.work;
     if (op.collects != Map::Self && !op.isProduct)
       accumulated += op.rowBytes;
     for (const Body::Operand &operand : op.operands)
@@ -236,7 +238,7 @@ GroupCost LoopPricer::price(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::f
     struct Walk {
       unsigned numSweeps;
       bool hasFold;
-      double scratchBytes, againBytes, extraOperations;
+      double scratchBytes, againBytes, extraOperations, extraWork;
       double nearBytes() const { return 2 * scratchBytes + againBytes; }
     };
     auto walk = [&](bool online) {
@@ -266,10 +268,10 @@ GroupCost LoopPricer::price(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::f
           }
       }
       return Walk{static_cast<unsigned>(sweeps.list.size()), sweeps.hasFold, sweeps.scratchBytes, again,
-                  sweeps.extraOperations};
+                  sweeps.extraOperations, sweeps.extraWork};
     };
     auto secondsOf = [&](const Walk &walked) {
-      return walked.nearBytes() / (kNearSpeed * machine.bandwidth) + walked.extraOperations / machine.scalarRate;
+      return walked.nearBytes() / (kNearSpeed * machine.bandwidth) + walked.extraWork / machine.scalarRate;
     };
     Walk taken = walk(/*online=*/false);
     if (taken.numSweeps > 1) {
@@ -283,13 +285,14 @@ GroupCost LoopPricer::price(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::f
     cost.numSweeps = taken.numSweeps;
     cost.scratchBytes = taken.scratchBytes;
     scalars += taken.extraOperations;
+    work += taken.extraWork;
     memory += taken.nearBytes() / (kNearSpeed * machine.bandwidth);
   }
   // Sixteen threads share a row, with two rows on their way.
   cost.registers = static_cast<unsigned>(16 + (2 * gathered + accumulated) / (4 * 16));
   cost.operations = products + scalars;
   cost.memorySeconds = memory;
-  cost.arithmeticSeconds = products / machine.productRate + scalars / machine.scalarRate;
+  cost.arithmeticSeconds = products / machine.productRate + work / machine.scalarRate;
   cost.finish(machine);
   return cost;
 }

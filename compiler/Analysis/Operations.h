@@ -28,7 +28,8 @@ private:
 /// moving rows takes none.
 double operations(mlir::Operation *op, const RowCounts &rows);
 
-/// How many additions an operation of this op is worth on a core.
+/// How many additions among those of a row an operation of this op is worth on a core. Functions take longer, and so
+/// does a number by itself, with which no others are computed side by side.
 double effort(mlir::Operation *op);
 
 /// The bytes of a row and of a whole table; i1 takes one byte.

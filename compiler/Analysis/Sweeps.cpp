@@ -211,6 +211,7 @@ public:
       if (!isRebuilt(value))
         return carry(value, earlier);
       sweeps.extraOperations += op.scalars;
+      sweeps.extraWork += op.work;
       break;
     }
     compute(value, sweep);
@@ -245,7 +246,7 @@ private:
       return slot->second;
     const Body::Op &op = body[value];
     double rows = std::max(body.rows.of(op.walked), 1.0);
-    double bytes = op.scalars * (leastGather > 0 ? effort(op.op) : 1) / rows / operationsPerByte;
+    double bytes = op.work / rows / operationsPerByte;
     for (const Body::Operand &operand : op.operands) {
       if (!places.isInside(operand.source))
         // The row of an outer level is at hand, and one number for all is a constant.
@@ -289,9 +290,11 @@ Sweeps::Sweeps(const Body &body, llvm::ArrayRef<unsigned> ops, Loop loop, Domain
   for (const OnlineFold &fold : places.folds) {
     folded.insert(fold.top);
     extraOperations += 2 * body[fold.top].scalars;  // one more exponential, and its argument
+    extraWork += (machine.isGpu() ? 2 : 10) * body[fold.top].work;
     for (const OnlineSum &sum : fold.sums) {
       folded.insert(sum.sum);
       extraOperations += body[sum.sum].scalars;  // scaling what was summed
+      extraWork += body[sum.sum].work;
     }
   }
   hasFold = !places.folds.empty();

@@ -50,6 +50,7 @@ public:
   std::vector<Sweep> list;
   double scratchBytes = 0;     // written between sweeps at the walked level, for all rows together
   double extraOperations = 0;  // of what is computed again, and of scaling what was summed
+  double extraWork = 0;        // the same in additions' worth
   bool hasFold = false;
 };
 

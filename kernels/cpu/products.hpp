@@ -131,6 +131,13 @@ void multiply(const T *a, int64_t lda, const T *w, int64_t ldw, T *c, int64_t ld
   multiplyPanels<T>({a, lda, 1, w, ldw, c, ldc, rows, inner, 0, /*isAdded=*/false}, outer);
 }
 
+/// c[i][j] = Σ_k a[i·rowStride + k·stepStride]·b[k][j], for i < rows, k < steps, j < outer.
+template <class T>
+void multiplyStrided(const T *a, int64_t rowStride, int64_t stepStride, const T *b, int64_t ldb, T *c, int64_t ldc,
+                     int64_t rows, int64_t steps, int64_t outer) {
+  multiplyPanels<T>({a, rowStride, stepStride, b, ldb, c, ldc, rows, steps, 0, /*isAdded=*/false}, outer);
+}
+
 /// w[i][j] += Σ_r a[r][i]·g[r][j], for i < inner and j < outer, with r in ascending order.
 template <class T>
 void addOuterProducts(const T *a, int64_t lda, const T *g, int64_t ldg, T *w, int64_t ldw, int64_t rows, int64_t inner,

@@ -3,7 +3,9 @@
 #include "compiler/Target/Cpp/KernelWriter.h"
 #include "compiler/Target/Cpp/Text.h"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace hector {
 
@@ -214,8 +216,80 @@ void KernelWriter::writeMap(kern::MapOp map) {
   rows[result] = {.name = name};
 }
 
+/// The factors of the axes in a sum of products with constants, and what is added to them; nothing if it is none.
+static std::optional<llvm::SmallVector<int64_t>> stridesOf(AffineExpr offset, unsigned numAxes) {
+  llvm::SmallVector<int64_t> strides(numAxes + 1);
+  if (auto axis = mlir::dyn_cast<mlir::AffineDimExpr>(offset)) {
+    strides[axis.getPosition()] = 1;
+    return strides;
+  }
+  if (auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(offset)) {
+    strides.back() = constant.getValue();
+    return strides;
+  }
+  auto both = mlir::dyn_cast<mlir::AffineBinaryOpExpr>(offset);
+  if (!both)
+    return std::nullopt;
+  auto left = stridesOf(both.getLHS(), numAxes), right = stridesOf(both.getRHS(), numAxes);
+  auto factor = mlir::dyn_cast<mlir::AffineConstantExpr>(both.getRHS());
+  if (!left || !right)
+    return std::nullopt;
+  for (auto [i, stride] : llvm::enumerate(*left))
+    if (both.getKind() == mlir::AffineExprKind::Add)
+      stride += (*right)[i];
+    else if (both.getKind() == mlir::AffineExprKind::Mul && factor)
+      stride *= factor.getValue();
+    else
+      return std::nullopt;
+  return left;
+}
+
+/// A product of two matrices within a row: result[k0][k1] = Σ a·b, where `a` has no k1, and `b` no k0 and the numbers
+/// of a row of k1 side by side.
+bool KernelWriter::writeMatrixProduct(kern::MapOp map) {
+  if (map.getFn() != Fn::Mul || map.getCombine() != ReduceKind::Sum || map.getSizes().size() != 2 ||
+      map.getReduced().size() != 1)
+    return false;
+  Value result = map.getResult();
+  Type element = kern::elementType(result.getType());
+  int64_t numRows = map.getSizes()[0], outer = map.getSizes()[1], steps = map.getReduced()[0];
+  llvm::SmallVector<int64_t> strides[2];  // along k0, k1 and r; then the first number
+  for (unsigned i = 0; i < 2; ++i) {
+    const Row &row = rows.at(map.getOperand(i));
+    if (row.op || kern::rowSize(map.getOperand(i).getType()) == 1 ||
+        kern::elementType(map.getOperand(i).getType()) != element ||
+        (row.isPointer && !cpp::isStoredAsIs(row.stored)))
+      return false;
+    AffineExpr offset = mlir::cast<mlir::AffineMapAttr>(map.getMaps()[i]).getValue().getResult(0);
+    auto found = stridesOf(offset, 3);
+    if (!found)
+      return false;
+    strides[i] = *found;
+  }
+  const unsigned left = strides[0][1] == 0 ? 0 : 1, right = 1 - left;
+  const llvm::SmallVector<int64_t> &a = strides[left], &b = strides[right];
+  if (a[1] != 0 || b[0] != 0 || b[1] != 1)
+    return false;
+  auto start = [&](unsigned operand) {
+    const std::string &name = rows.at(map.getOperand(operand)).name;
+    return strides[operand][3] == 0 ? name : name + " + " + std::to_string(strides[operand][3]);
+  };
+  std::string name = declare(result.getType(), baseOf(map.getLoc(), "product"));
+  rows[result] = {.name = name};
+  std::string line = "cpu::multiplyStrided<" + numberName(element) + ">(" + start(left);
+  for (int64_t size : {a[0], a[2]})
+    line += ", " + std::to_string(size);
+  line += ", " + start(right) + ", " + std::to_string(b[2]) + ", " + name;
+  for (int64_t size : {outer, numRows, steps, outer})
+    line += ", " + std::to_string(size);
+  body.line(line + ");");
+  return true;
+}
+
 /// A statement that combines numbers along one more axis, `r`.
 void KernelWriter::writeCombine(kern::MapOp map) {
+  if (writeMatrixProduct(map))
+    return;
   Value result = map.getResult();
   Type element = kern::elementType(result.getType());
   ReduceKind kind = *map.getCombine();

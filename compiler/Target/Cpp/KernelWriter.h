@@ -60,6 +60,7 @@ private:
   void writePut(kern::PutOp put);
   void writeGet(kern::GetOp get);
   void writeMap(kern::MapOp map);
+  bool writeMatrixProduct(kern::MapOp map);
   void writeCombine(kern::MapOp map);
   void writeConcat(kern::ConcatOp concat);
   void writeMatch(kern::MatchOp match);

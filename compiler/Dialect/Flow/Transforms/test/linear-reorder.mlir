@@ -212,9 +212,9 @@ func.func @factor_of_gradient(%s: !flow.rows<edge, f32, device>, %g: !flow.rows<
 // CHECK-DAG: %[[S:.*]] = flow.dot %arg0, %arg1 {guarded} : {{.*}} -> <node, f32, device>
 // CHECK-DAG: %[[I:.*]] = flow.div %{{.*}}[one], %arg2 : {{.*}} -> <edge, f32, device>
 // CHECK: flow.chain %[[S]][dst], %[[I]] : {{.*}} -> <edge, f32, device>
-func.func @quotient_guarded(%g: !flow.rows<node, 4xf32, device>, %x: !flow.rows<node, 4xf32, device>, %z: !flow.rows<edge, f32, device>) -> !flow.rows<edge, f32, device> {
-  %q = flow.div %x[dst], %z : <node, 4xf32, device>, <edge, f32, device> -> <edge, 4xf32, device>
-  %s = flow.dot %g[dst], %q {guarded} : <node, 4xf32, device>, <edge, 4xf32, device> -> <edge, f32, device>
+func.func @quotient_guarded(%g: !flow.rows<node, 64xf32, device>, %x: !flow.rows<node, 64xf32, device>, %z: !flow.rows<edge, f32, device>) -> !flow.rows<edge, f32, device> {
+  %q = flow.div %x[dst], %z : <node, 64xf32, device>, <edge, f32, device> -> <edge, 64xf32, device>
+  %s = flow.dot %g[dst], %q {guarded} : <node, 64xf32, device>, <edge, 64xf32, device> -> <edge, f32, device>
   return %s : !flow.rows<edge, f32, device>
 }
 
