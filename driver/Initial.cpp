@@ -1,6 +1,7 @@
 #include "driver/Initial.h"
 
 #include "kernels/common/philox.hpp"
+#include "runtime/base/BigVector.h"
 #include "runtime/base/Parallel.h"
 
 #include <algorithm>
@@ -72,7 +73,7 @@ Tensor initialTensor(const language::InputDecl &input, std::vector<int64_t> shap
   Tensor tensor;
   tensor.dtype = DType::F32;
   tensor.shape = std::move(shape);
-  auto values = std::make_shared<std::vector<float>>(tensor.numElements());
+  auto values = std::make_shared<BigVector<float>>(static_cast<size_t>(tensor.numElements()));
   const auto count = static_cast<int64_t>(values->size());
   parallelFor(numChunks(count, 4), 1 << 14, [&](int64_t begin, int64_t end) {
     for (int64_t call = begin; call < end; ++call) {

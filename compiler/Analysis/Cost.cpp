@@ -66,6 +66,10 @@ Cost estimate(const Groups &groups) {
     cost.bytes += added.bytes;
     cost.seconds += added.seconds;
   }
+  const bool learns = llvm::any_of(cost.groups, [](const GroupCost &group) { return group.phase == Phase::Backward; });
+  for (const GroupCost &group : cost.groups)
+    if (group.phase == Phase::Weights && !learns)
+      cost.weightSeconds += group.seconds;
   countMemory(groups, cost);
   return cost;
 }

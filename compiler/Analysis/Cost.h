@@ -19,18 +19,22 @@ struct Cost {
   double operations = 0;
   double bytes = 0;
   double seconds = 0;
-  double peakBytes = 0;   // live at once between groups; arguments and tables of the graph excluded
-  double inputBytes = 0;  // all arguments
-  double graphBytes = 0;  // tables that are computed once for a graph
-  double bandwidth = 1;   // of the machine
+  double weightSeconds = 0;  // of what is computed once for weights that do not change
+  double peakBytes = 0;      // live at once between groups; arguments and tables of the graph excluded
+  double inputBytes = 0;     // all arguments
+  double graphBytes = 0;     // tables that are computed once for a graph
+  double bandwidth = 1;      // of the machine
   double memoryWeight = 1;
 
   /// The number by which plans are compared, in seconds. A byte that is kept for the gradients is counted when it is
   /// written and when it is read. It counts twice more because it occupies memory in between, which limits the size of
   /// graphs.
-  /// Where memory is short, what is live at once counts as well.
+  /// Where memory is short, what is live at once counts as well. Without gradients, weights stay as they are for many
+  /// steps, and little of what they take counts.
   double price() const {
-    return seconds + 2 * (memoryWeight * keptBytes() + (memoryWeight - 1) * peakBytes) / bandwidth;
+    constexpr double kManySteps = 10;
+    return seconds - (1 - 1 / kManySteps) * weightSeconds +
+           2 * (memoryWeight * keptBytes() + (memoryWeight - 1) * peakBytes) / bandwidth;
   }
   double keptBytes() const;
 };

@@ -10,6 +10,8 @@ constexpr double kCacheSpeed = 3, kNearSpeed = 12;
 constexpr double kNearPart = 1.0 / 128;
 /// Memory and arithmetic work at the same time, but not all of the shorter is hidden behind the longer.
 constexpr double kExposed = 0.25;
+/// Additions that a core could do while it goes on to a row: the index, the loop, and what starts and ends there.
+constexpr double kRowWork = 80;
 
 //===- Gathers ---------------------------------------------------------------------------------------------------===//
 
@@ -198,9 +200,11 @@ GroupCost LoopPricer::price(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::f
   ++current;
   double products = 0, scalars = 0, work = 0, accumulated = 0;
   bool mayCross = false;  // a value of an outer level is read inside
+  bool isVisited[getMaxEnumValForDomain() + 1] = {};
   for (unsigned number : ops) {
     const Body::Op &op = body[number];
     opMark[number] = current;
+    isVisited[static_cast<unsigned>(op.walked)] = true;
     cost.domain = std::max(cost.domain, op.walked);  // domains are listed from coarse to fine
     products += op.products;
     scalars += op.scalars;
@@ -211,6 +215,9 @@ GroupCost LoopPricer::price(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::f
       mayCross |=
           operand.type.getDomain() < op.walked && operand.source != Body::kNone && opMark[operand.source] == current;
   }
+  if (!machine.isGpu())
+    for (auto [domain, isWalked] : llvm::enumerate(isVisited))
+      work += isWalked ? kRowWork * body.rows.of(static_cast<Domain>(domain)) : 0;
   if (!ops.empty())
     cost.phase = body[ops.front()].phase;
   cost.rows = body.rows.of(cost.domain);
@@ -267,8 +274,12 @@ GroupCost LoopPricer::price(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::f
             slot->second = i;
           }
       }
-      return Walk{static_cast<unsigned>(sweeps.list.size()), sweeps.hasFold, sweeps.scratchBytes, again,
-                  sweeps.extraOperations, sweeps.extraWork};
+      return Walk{static_cast<unsigned>(sweeps.list.size()),
+                  sweeps.hasFold,
+                  sweeps.scratchBytes,
+                  again,
+                  sweeps.extraOperations,
+                  sweeps.extraWork};
     };
     auto secondsOf = [&](const Walk &walked) {
       return walked.nearBytes() / (kNearSpeed * machine.bandwidth) + walked.extraWork / machine.scalarRate;

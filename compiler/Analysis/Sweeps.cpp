@@ -252,7 +252,7 @@ private:
         // The row of an outer level is at hand, and one number for all is a constant.
         bytes += isOuterLevel(operand.map) || operand.type.getDomain() == Domain::One ? 0.0
                  : operand.map == Map::Self                                           ? operand.rowBytes
-                                                    : std::max(operand.rowBytes, leastGather);
+                                            : std::max(operand.rowBytes, leastGather);
       else if (operand.type.getDomain() == finest)
         bytes += isRebuilt(operand.source) ? rebuildBytes(operand.source) : operand.rowBytes;
     }

@@ -12,9 +12,9 @@ namespace cpu = hector::cpu;
 using Id = int32_t;
 
 // gemm etype, rgat.hec:3, 7
-//   linear = product(w_s, transposed W)
+//   linear = product(w_t, transposed W)
 HECTOR_KERNEL void hector_gemm_etype(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *scratch) {
-  const float *w_s = cpu::table<const float>(frame, 0);  // etype, 64xf32
+  const float *w_t = cpu::table<const float>(frame, 0);  // etype, 64xf32
   const float *W = cpu::table<const float>(frame, 1);  // etype, 64x64xf32
   float *linear = cpu::table<float>(frame, 2);  // etype, 64xf32
   cpu::Scratch fixed(scratch);
@@ -22,16 +22,16 @@ HECTOR_KERNEL void hector_gemm_etype(const cpu::Frame &frame, int64_t begin, int
     const int64_t last = first + 1;
     const int64_t etype = first;
     cpu::Scratch space = fixed;
-    float *w_s_rows = space.take<float>(64);
+    float *w_t_rows = space.take<float>(64);
     for (int64_t etype = first; etype < last; ++etype) {
-      const float *w_s_etype = w_s + etype * 64;
-      float *w_s_row = w_s_rows + (etype - first) * 64;
+      const float *w_t_etype = w_t + etype * 64;
+      float *w_t_row = w_t_rows + (etype - first) * 64;
       for (int64_t k = 0; k < 64; ++k)
-        w_s_row[k] = w_s_etype[k];
+        w_t_row[k] = w_t_etype[k];
     }
     float *product_rows = space.take<float>(64);
     const float *W_matrix = W + etype * 4096;
-    cpu::multiplyTransposed<float>(w_s_rows, 64, W_matrix, 64, product_rows, 64, last - first, 64, 64);
+    cpu::multiplyTransposed<float>(w_t_rows, 64, W_matrix, 64, product_rows, 64, last - first, 64, 64);
     for (int64_t etype = first; etype < last; ++etype) {
       const float *product_row = product_rows + (etype - first) * 64;
       float *linear_to = linear + etype * 64;
@@ -41,48 +41,69 @@ HECTOR_KERNEL void hector_gemm_etype(const cpu::Frame &frame, int64_t begin, int
   }
 }
 
-// by_src src_pair, rgat.hec:3, 7
-//   dot = dot(x, linear)
-HECTOR_KERNEL void hector_by_src_src_pair(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *) {
+// gemm src_pair, rgat.hec:3, 5, 7
+//   s = product(x, W)
+//   dot = dot(s, w_s)
+HECTOR_KERNEL void hector_s(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *scratch) {
   const float *x = cpu::table<const float>(frame, 0);  // node, 64xf32
-  const float *linear = cpu::table<const float>(frame, 1);  // etype, 64xf32
-  float *dot = cpu::table<float>(frame, 2);  // src_pair, f32
-  const Id *place_pair_src = cpu::form<Id>(frame, 0);
+  const float *W = cpu::table<const float>(frame, 1);  // etype, 64x64xf32
+  const float *w_s = cpu::table<const float>(frame, 2);  // etype, 64xf32
+  float *s = cpu::table<float>(frame, 3);  // src_pair, 64xf32
+  float *dot = cpu::table<float>(frame, 4);  // src_pair, f32
+  const Id *types_src_pair = cpu::form<Id>(frame, 0);
   const Id *pair_node_src = cpu::form<Id>(frame, 1);
-  const Id *place_type_src = cpu::form<Id>(frame, 2);
+  cpu::Scratch fixed(scratch);
   const int64_t last_src_pair = frame.rows[cpu::SrcPair] - 1;
-  for (int64_t src_pair = begin; src_pair < end; ++src_pair) {
-    cpu::fetch<256>(x + int64_t{pair_node_src[place_pair_src[cpu::smallest(src_pair + 16, last_src_pair)]]} * 64);
-    const float *x_src_pair = x + int64_t{pair_node_src[place_pair_src[src_pair]]} * 64;
-    cpu::fetch<256>(linear + int64_t{place_type_src[cpu::smallest(src_pair + 16, last_src_pair)]} * 64);
-    const float *linear_src_pair = linear + int64_t{place_type_src[src_pair]} * 64;
-    const float mul = cpu::sum<float>(64, [&](int64_t r) { return x_src_pair[r] * linear_src_pair[r]; });
-    dot[src_pair] = mul;
+  for (cpu::Segments<Id> part(types_src_pair, frame.rows[cpu::EdgeType], begin, end); part.next();) {
+    const int64_t etype = part.type;
+    const float *W_matrix = W + etype * 4096;
+    for (int64_t first = part.first; first < part.last; first += 4) {
+      const int64_t last = cpu::smallest(first + 4, part.last);
+      cpu::Scratch space = fixed;
+      float *x_rows = space.take<float>(256);
+      for (int64_t src_pair = first; src_pair < last; ++src_pair) {
+        cpu::fetch<256>(x + int64_t{pair_node_src[cpu::smallest(src_pair + 16, last_src_pair)]} * 64);
+        const float *x_src_pair = x + int64_t{pair_node_src[src_pair]} * 64;
+        float *x_row = x_rows + (src_pair - first) * 64;
+        for (int64_t k = 0; k < 64; ++k)
+          x_row[k] = x_src_pair[k];
+      }
+      float *s_rows = space.take<float>(256);
+      cpu::multiply<float>(x_rows, 64, W_matrix, 64, s_rows, 64, last - first, 64, 64);
+      const float *w_s_etype = w_s + etype * 64;
+      for (int64_t src_pair = first; src_pair < last; ++src_pair) {
+        const float *s_row = s_rows + (src_pair - first) * 64;
+        const float mul = cpu::sum<float>(64, [&](int64_t r) { return s_row[r] * w_s_etype[r]; });
+        float *s_to = s + src_pair * 64;
+        for (int64_t k = 0; k < 64; ++k)
+          s_to[k] = s_row[k];
+        dot[src_pair] = mul;
+      }
+    }
   }
 }
 
-// by_dst edge, rgat.hec:3, 7, 8, 10
-//   dot_2 = dot(x, linear)
-//   att = exp(leaky_relu(dot + dot_2) - max(leaky_relu(dot + dot_2)))
+// by_dst edge, rgat.hec:3, 5, 7, 8, 10
+//   add = dot + dot(x, linear)
+//   att = exp(leaky_relu(add) - max(leaky_relu(add)))
 //   total = sum(att)
 //   att_2 = att / total
-//   out = sum(x * att_2)
-HECTOR_KERNEL void hector_att_total_out(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *scratch) {
+//   out = sum(att_2 * s)
+HECTOR_KERNEL void hector_out_att_total(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *scratch) {
   const float *x = cpu::table<const float>(frame, 0);  // node, 64xf32
   const float *linear = cpu::table<const float>(frame, 1);  // etype, 64xf32
   const float *dot = cpu::table<const float>(frame, 2);  // src_pair, f32
-  float *dot_2 = cpu::table<float>(frame, 3);  // dst_pair, f32
-  float *att = cpu::table<float>(frame, 4);  // edge, f32
-  float *total = cpu::table<float>(frame, 5);  // node, f32
-  float *att_2 = cpu::table<float>(frame, 6);  // edge, f32
-  float *out = cpu::table<float>(frame, 7);  // dst_pair, 64xf32
+  const float *s = cpu::table<const float>(frame, 3);  // src_pair, 64xf32
+  float *add = cpu::table<float>(frame, 4);  // edge, f32
+  float *att = cpu::table<float>(frame, 5);  // edge, f32
+  float *total = cpu::table<float>(frame, 6);  // node, f32
+  float *att_2 = cpu::table<float>(frame, 7);  // edge, f32
+  float *out = cpu::table<float>(frame, 8);  // node, 64xf32
   const Id *edges_dst = cpu::form<Id>(frame, 0);
   const Id *places_dst = cpu::form<Id>(frame, 1);
   const Id *place_type_dst = cpu::form<Id>(frame, 2);
   const Id *place_edges_dst = cpu::form<Id>(frame, 3);
-  const Id *edge_src_place_dst = cpu::form<Id>(frame, 4);
-  const Id *edge_src_dst = cpu::form<Id>(frame, 5);
-  const Id *place_pair_dst = cpu::form<Id>(frame, 6);
+  const Id *edge_src_pair_dst = cpu::form<Id>(frame, 4);
   cpu::Scratch fixed(scratch);
   const int64_t last_dst_pair = frame.rows[cpu::DstPair] - 1;
   const int64_t last_edge = frame.rows[cpu::Edge] - 1;
@@ -97,13 +118,15 @@ HECTOR_KERNEL void hector_att_total_out(const cpu::Frame &frame, int64_t begin, 
       const float *linear_dst_pair = linear + int64_t{place_type_dst[dst_pair]} * 64;
       const float mul = cpu::sum<float>(64, [&](int64_t r) { return x_node[r] * linear_dst_pair[r]; });
       for (int64_t edge = place_edges_dst[dst_pair]; edge < place_edges_dst[dst_pair + 1]; ++edge) {
-        const float dot_edge = dot[edge_src_place_dst[edge]];
-        const float att_edge = cpu::leakyRelu(dot_edge + mul, 0.2f);
+        cpu::fetch<4>(dot + int64_t{edge_src_pair_dst[cpu::smallest(edge + 16, last_edge)]});
+        const float dot_edge = dot[edge_src_pair_dst[edge]];
+        const float add_edge = dot_edge + mul;
+        const float att_edge = cpu::leakyRelu(add_edge, 0.2f);
         top = cpu::larger(top, att_edge);
         ++top_count;
+        add[edge] = add_edge;
         att_rows[edge - edges_dst[node]] = att_edge;
       }
-      dot_2[dst_pair] = mul;
     }
     if (top_count == 0)
       top = 0.0f;
@@ -123,248 +146,79 @@ HECTOR_KERNEL void hector_att_total_out(const cpu::Frame &frame, int64_t begin, 
     if (total_node_has_blocks)
       total_node += total_node_blocks;
     total[node] = total_node;
-    for (int64_t dst_pair = places_dst[node]; dst_pair < places_dst[node + 1]; ++dst_pair) {
-      alignas(64) float out_dst_pair[64];
-      cpu::fill<float>(out_dst_pair, 0.0f, 64);
-      alignas(64) float out_dst_pair_blocks[64];
-      bool out_dst_pair_has_blocks = false;
-      for (int64_t edge = place_edges_dst[dst_pair]; edge < place_edges_dst[dst_pair + 1]; ++edge) {
-        const float att_row = att_rows_node[edge - edges_dst[node]];
-        const float att_edge = att_row / total_node;
-        cpu::fetch<256>(x + int64_t{edge_src_dst[cpu::smallest(edge + 16, last_edge)]} * 64);
-        const float *x_edge = x + int64_t{edge_src_dst[edge]} * 64;
-        for (int64_t k = 0; k < 64; ++k)
-          out_dst_pair[k] += x_edge[k] * att_edge;
-        att_2[edge] = att_edge;
-        if (cpu::endsBlock(edge))
-          cpu::moveSum(out_dst_pair, out_dst_pair_blocks, 64, out_dst_pair_has_blocks);
-      }
-      if (out_dst_pair_has_blocks)
-        for (int64_t k = 0; k < 64; ++k)
-          out_dst_pair[k] += out_dst_pair_blocks[k];
-      float *out_to = out + int64_t{place_pair_dst[dst_pair]} * 64;
-      for (int64_t k = 0; k < 64; ++k)
-        out_to[k] = out_dst_pair[k];
-    }
-  }
-}
-
-// gemm dst_pair, rgat.hec:5, 10
-//   s = product(out, W)
-HECTOR_KERNEL void hector_s(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *scratch) {
-  const float *out = cpu::table<const float>(frame, 0);  // dst_pair, 64xf32
-  const float *W = cpu::table<const float>(frame, 1);  // etype, 64x64xf32
-  float *s = cpu::table<float>(frame, 2);  // dst_pair, 64xf32
-  const Id *types_dst_pair = cpu::form<Id>(frame, 0);
-  cpu::Scratch fixed(scratch);
-  for (cpu::Segments<Id> part(types_dst_pair, frame.rows[cpu::EdgeType], begin, end); part.next();) {
-    const int64_t etype = part.type;
-    const float *W_matrix = W + etype * 4096;
-    for (int64_t first = part.first; first < part.last; first += 4) {
-      const int64_t last = cpu::smallest(first + 4, part.last);
-      cpu::Scratch space = fixed;
-      float *out_rows = space.take<float>(256);
-      for (int64_t dst_pair = first; dst_pair < last; ++dst_pair) {
-        const float *out_dst_pair = out + dst_pair * 64;
-        float *out_row = out_rows + (dst_pair - first) * 64;
-        for (int64_t k = 0; k < 64; ++k)
-          out_row[k] = out_dst_pair[k];
-      }
-      float *s_rows = space.take<float>(256);
-      cpu::multiply<float>(out_rows, 64, W_matrix, 64, s_rows, 64, last - first, 64, 64);
-      for (int64_t dst_pair = first; dst_pair < last; ++dst_pair) {
-        const float *s_row = s_rows + (dst_pair - first) * 64;
-        float *s_to = s + dst_pair * 64;
-        for (int64_t k = 0; k < 64; ++k)
-          s_to[k] = s_row[k];
-      }
-    }
-  }
-}
-
-// by_dst dst_pair, rgat.hec:5, 10
-//   out = sum(s)
-HECTOR_KERNEL void hector_out(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *) {
-  const float *s = cpu::table<const float>(frame, 0);  // dst_pair, 64xf32
-  float *out = cpu::table<float>(frame, 1);  // node, 64xf32
-  const Id *places_dst = cpu::form<Id>(frame, 0);
-  const Id *place_pair_dst = cpu::form<Id>(frame, 1);
-  const int64_t last_dst_pair = frame.rows[cpu::DstPair] - 1;
-  for (int64_t node = begin; node < end; ++node) {
     alignas(64) float out_node[64];
     cpu::fill<float>(out_node, 0.0f, 64);
-    for (int64_t dst_pair = places_dst[node]; dst_pair < places_dst[node + 1]; ++dst_pair) {
-      cpu::fetch<256>(s + int64_t{place_pair_dst[cpu::smallest(dst_pair + 16, last_dst_pair)]} * 64);
-      const float *s_dst_pair = s + int64_t{place_pair_dst[dst_pair]} * 64;
+    alignas(64) float out_node_blocks[64];
+    bool out_node_has_blocks = false;
+    for (int64_t edge = edges_dst[node]; edge < edges_dst[node + 1]; ++edge) {
+      const float att_row = att_rows_node[edge - edges_dst[node]];
+      const float att_edge = att_row / total_node;
+      cpu::fetch<256>(s + int64_t{edge_src_pair_dst[cpu::smallest(edge + 16, last_edge)]} * 64);
+      const float *s_edge = s + int64_t{edge_src_pair_dst[edge]} * 64;
       for (int64_t k = 0; k < 64; ++k)
-        out_node[k] += s_dst_pair[k];
+        out_node[k] += att_edge * s_edge[k];
+      att_2[edge] = att_edge;
+      if (cpu::endsBlock(edge))
+        cpu::moveSum(out_node, out_node_blocks, 64, out_node_has_blocks);
     }
+    if (out_node_has_blocks)
+      for (int64_t k = 0; k < 64; ++k)
+        out_node[k] += out_node_blocks[k];
     float *out_to = out + node * 64;
     for (int64_t k = 0; k < 64; ++k)
       out_to[k] = out_node[k];
   }
 }
 
-// gemm dst_pair, rgat.hec:5, 10
-//   grad_s = product(grad_out, transposed W)
-//   grad_s_2 = sum(outer(out, grad_out)) per etype
-HECTOR_KERNEL void hector_grad_s(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t piece, void *scratch) {
+// by_dst edge, rgat.hec:5, 7, 8, 10
+//   grad_att = select(0 < add, chain(chain(..., ...) + sum(...), att_2), chain(... + ..., att_2) * 0.2)
+//   sum = sum(grad_att)
+HECTOR_KERNEL void hector_grad_att(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *scratch) {
   const float *grad_out = cpu::table<const float>(frame, 0);  // node, 64xf32
-  const float *W = cpu::table<const float>(frame, 1);  // etype, 64x64xf32
-  const float *out = cpu::table<const float>(frame, 2);  // dst_pair, 64xf32
-  float *grad_s = cpu::table<float>(frame, 3);  // dst_pair, 64xf32
-  const Id *types_dst_pair = cpu::form<Id>(frame, 0);
-  const Id *pair_node_dst = cpu::form<Id>(frame, 1);
+  const float *s = cpu::table<const float>(frame, 1);  // src_pair, 64xf32
+  const float *total = cpu::table<const float>(frame, 2);  // node, f32
+  const float *att = cpu::table<const float>(frame, 3);  // edge, f32
+  const float *att_2 = cpu::table<const float>(frame, 4);  // edge, f32
+  const float *add = cpu::table<const float>(frame, 5);  // edge, f32
+  float *grad_att = cpu::table<float>(frame, 6);  // edge, f32
+  float *sum = cpu::table<float>(frame, 7);  // dst_pair, f32
+  const Id *edges_dst = cpu::form<Id>(frame, 0);
+  const Id *edge_src_pair_dst = cpu::form<Id>(frame, 1);
+  const Id *places_dst = cpu::form<Id>(frame, 2);
+  const Id *place_edges_dst = cpu::form<Id>(frame, 3);
   cpu::Scratch fixed(scratch);
-  float *W_turned = fixed.take<float>(4096);
-  const int64_t last_dst_pair = frame.rows[cpu::DstPair] - 1;
-  for (cpu::Segments<Id> part(types_dst_pair, frame.rows[cpu::EdgeType], begin, end); part.next();) {
-    const int64_t etype = part.type;
-    float *grad_s_2_part = cpu::totalRow<float>(frame.totals[0], 16384, piece + etype);
-    cpu::fill<float>(grad_s_2_part, 0.0f, 4096);
-    const float *W_matrix = W + etype * 4096;
-    cpu::transpose<float>(W_matrix, 64, W_turned, 64, 64, 64);
-    for (int64_t first = part.first; first < part.last; first += 32) {
-      const int64_t last = cpu::smallest(first + 32, part.last);
-      cpu::Scratch space = fixed;
-      float *grad_out_rows = space.take<float>(2048);
-      float *out_rows = space.take<float>(2048);
-      float *grad_s_rows = space.take<float>(2048);
-      for (int64_t from = first; from < last; from += 4) {
-        const int64_t to = cpu::smallest(from + 4, last);
-        for (int64_t dst_pair = from; dst_pair < to; ++dst_pair) {
-          cpu::fetch<256>(grad_out + int64_t{pair_node_dst[cpu::smallest(dst_pair + 16, last_dst_pair)]} * 64);
-          const float *grad_out_dst_pair = grad_out + int64_t{pair_node_dst[dst_pair]} * 64;
-          float *grad_out_row = grad_out_rows + (dst_pair - first) * 64;
-          for (int64_t k = 0; k < 64; ++k)
-            grad_out_row[k] = grad_out_dst_pair[k];
-          const float *out_dst_pair = out + dst_pair * 64;
-          float *out_row = out_rows + (dst_pair - first) * 64;
-          for (int64_t k = 0; k < 64; ++k)
-            out_row[k] = out_dst_pair[k];
-        }
-        cpu::multiply<float>(grad_out_rows + (from - first) * 64, 64, W_turned, 64, grad_s_rows + (from - first) * 64,
-            64, to - from, 64, 64);
-        cpu::clearZeroRows<float>(grad_out_rows + (from - first) * 64, 64, grad_s_rows + (from - first) * 64, 64, to -
-            from, 64, 64);
-        for (int64_t dst_pair = from; dst_pair < to; ++dst_pair) {
-          const float *grad_s_row = grad_s_rows + (dst_pair - first) * 64;
-          float *grad_s_to = grad_s + dst_pair * 64;
-          for (int64_t k = 0; k < 64; ++k)
-            grad_s_to[k] = grad_s_row[k];
-        }
-      }
-      cpu::forNonZeroRows(grad_out_rows, 64, last - first, [&](int64_t from, int64_t count) {
-        cpu::addOuterProducts<float>(out_rows + from * 64, 64, grad_out_rows + from * 64, 64, grad_s_2_part, 64, count,
-            64, 64);
-      });
-    }
-  }
-}
-
-// Joins what the pieces of hector_grad_s left for grad_s_2.
-HECTOR_KERNEL void hector_grad_s_join0(const cpu::Frame &frame, int64_t begin, int64_t end) {
-  float *grad_s_2 = cpu::table<float>(frame, 4);
-  const Id *types = cpu::form<Id>(frame, 0);
-  for (int64_t target = begin; target < end; ++target) {
-    float *row = grad_s_2 + target * 4096;
-    cpu::fill<float>(row, 0.0f, 4096);
-    const int64_t firstRow = types[target], lastRow = types[target + 1];
-    for (int64_t piece = firstRow / frame.grain; piece * frame.grain < lastRow && firstRow < lastRow; ++piece) {
-      const float *part = cpu::totalRow<float>(frame.totals[0], 16384, piece + target);
-      for (int64_t k = 0; k < 4096; ++k)
-        row[k] += part[k];
-    }
-  }
-}
-
-// by_src edge, rgat.hec:3, 5, 8, 10
-//   grad_out = sum(chain(grad_s, att))
-//   grad_out_2 = dot(grad_s, x)
-HECTOR_KERNEL void hector_grad_out(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *) {
-  const float *grad_s = cpu::table<const float>(frame, 0);  // dst_pair, 64xf32
-  const float *att = cpu::table<const float>(frame, 1);  // edge, f32
-  const float *x = cpu::table<const float>(frame, 2);  // node, 64xf32
-  float *grad_out = cpu::table<float>(frame, 3);  // node, 64xf32
-  float *grad_out_2 = cpu::table<float>(frame, 4);  // edge, f32
-  const Id *edges_src = cpu::form<Id>(frame, 0);
-  const Id *edge_dst_pair_src = cpu::form<Id>(frame, 1);
-  const Id *edge_row_dst_src = cpu::form<Id>(frame, 2);
   const int64_t last_edge = frame.rows[cpu::Edge] - 1;
   for (int64_t node = begin; node < end; ++node) {
-    alignas(64) float grad_out_node[64];
-    cpu::fill<float>(grad_out_node, 0.0f, 64);
-    alignas(64) float grad_out_node_blocks[64];
-    bool grad_out_node_has_blocks = false;
-    const float *x_node = x + node * 64;
-    for (int64_t edge = edges_src[node]; edge < edges_src[node + 1]; ++edge) {
-      cpu::fetch<256>(grad_s + int64_t{edge_dst_pair_src[cpu::smallest(edge + 16, last_edge)]} * 64);
-      const float *grad_s_edge = grad_s + int64_t{edge_dst_pair_src[edge]} * 64;
-      const float att_edge = att[edge_row_dst_src[edge]];
-      for (int64_t k = 0; k < 64; ++k)
-        grad_out_node[k] += cpu::chain(grad_s_edge[k], att_edge);
-      const float grad_out_edge = cpu::sum<float>(64, [&](int64_t r) { return cpu::chain(grad_s_edge[r], x_node[r]); });
-      grad_out_2[edge] = grad_out_edge;
-      if (cpu::endsBlock(edge))
-        cpu::moveSum(grad_out_node, grad_out_node_blocks, 64, grad_out_node_has_blocks);
-    }
-    if (grad_out_node_has_blocks)
-      for (int64_t k = 0; k < 64; ++k)
-        grad_out_node[k] += grad_out_node_blocks[k];
-    float *grad_out_to = grad_out + node * 64;
-    for (int64_t k = 0; k < 64; ++k)
-      grad_out_to[k] = grad_out_node[k];
-  }
-}
-
-// by_dst edge, rgat.hec:3, 7, 8, 10
-//   grad_att = select(0 < (dot + dot_2), chain(... - ..., att), chain(..., att) * 0.2)
-//   reshape = sum(grad_att)
-//   add = grad_out_3 + sum(chain(reshape, linear))
-HECTOR_KERNEL void hector_grad_att(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *) {
-  const float *dot = cpu::table<const float>(frame, 0);  // src_pair, f32
-  const float *dot_2 = cpu::table<const float>(frame, 1);  // dst_pair, f32
-  const float *total = cpu::table<const float>(frame, 2);  // node, f32
-  const float *grad_out = cpu::table<const float>(frame, 3);  // edge, f32
-  const float *grad_out_2 = cpu::table<const float>(frame, 4);  // node, 64xf32
-  const float *out = cpu::table<const float>(frame, 5);  // node, 64xf32
-  const float *att = cpu::table<const float>(frame, 6);  // edge, f32
-  const float *linear = cpu::table<const float>(frame, 7);  // etype, 64xf32
-  const float *grad_out_3 = cpu::table<const float>(frame, 8);  // node, 64xf32
-  float *grad_att = cpu::table<float>(frame, 9);  // edge, f32
-  float *reshape = cpu::table<float>(frame, 10);  // dst_pair, 1xf32
-  float *add = cpu::table<float>(frame, 11);  // node, 64xf32
-  const Id *places_dst = cpu::form<Id>(frame, 0);
-  const Id *place_type_dst = cpu::form<Id>(frame, 1);
-  const Id *place_edges_dst = cpu::form<Id>(frame, 2);
-  const Id *edge_src_place_dst = cpu::form<Id>(frame, 3);
-  const Id *edge_row_src_dst = cpu::form<Id>(frame, 4);
-  const int64_t last_dst_pair = frame.rows[cpu::DstPair] - 1;
-  for (int64_t node = begin; node < end; ++node) {
+    cpu::Scratch space = fixed;
+    const float *grad_out_node = grad_out + node * 64;
     const float total_node = total[node];
     const float grad_att_node = 1.0f / total_node;
-    const float *grad_out_2_node = grad_out_2 + node * 64;
-    const float *out_node = out + node * 64;
-    const float grad_att_node_2 = cpu::sum<float>(64,
-        [&](int64_t r) { return cpu::chain(grad_out_2_node[r], out_node[r]); });
-    const float grad_att_node_3 = cpu::chain(grad_att_node_2, grad_att_node);
-    alignas(64) float sum[64];
-    cpu::fill<float>(sum, 0.0f, 64);
-    const float *grad_out_3_node = grad_out_3 + node * 64;
+    float grad_att_node_2 = 0.0f;
+    float grad_att_node_2_blocks;
+    bool grad_att_node_2_has_blocks = false;
+    float *chain_rows = space.take<float>(int64_t{edges_dst[node + 1] - edges_dst[node]});
+    for (int64_t edge = edges_dst[node]; edge < edges_dst[node + 1]; ++edge) {
+      cpu::fetch<256>(s + int64_t{edge_src_pair_dst[cpu::smallest(edge + 16, last_edge)]} * 64);
+      const float *s_edge = s + int64_t{edge_src_pair_dst[edge]} * 64;
+      const float chain = cpu::sum<float>(64, [&](int64_t r) { return cpu::chain(grad_out_node[r], s_edge[r]); });
+      const float att_edge = att[edge];
+      grad_att_node_2 += -cpu::chain(chain, att_edge / total_node);
+      chain_rows[edge - edges_dst[node]] = chain;
+      if (cpu::endsBlock(edge))
+        cpu::moveSum(grad_att_node_2, grad_att_node_2_blocks, grad_att_node_2_has_blocks);
+    }
+    if (grad_att_node_2_has_blocks)
+      grad_att_node_2 += grad_att_node_2_blocks;
     for (int64_t dst_pair = places_dst[node]; dst_pair < places_dst[node + 1]; ++dst_pair) {
-      const float dot_2_dst_pair = dot_2[dst_pair];
       float sum_dst_pair = 0.0f;
       float sum_dst_pair_blocks;
       bool sum_dst_pair_has_blocks = false;
-      cpu::fetch<256>(linear + int64_t{place_type_dst[cpu::smallest(dst_pair + 16, last_dst_pair)]} * 64);
-      const float *linear_dst_pair = linear + int64_t{place_type_dst[dst_pair]} * 64;
       for (int64_t edge = place_edges_dst[dst_pair]; edge < place_edges_dst[dst_pair + 1]; ++edge) {
-        const float dot_edge = dot[edge_src_place_dst[edge]];
-        const float grad_out_edge = grad_out[edge_row_src_dst[edge]];
-        const float att_edge = att[edge];
-        const float grad_att_edge = cpu::chain(cpu::chain(grad_out_edge, grad_att_node) - grad_att_node_3, att_edge);
-        const float grad_att_edge_2 = cpu::choose(0.0f < (dot_edge + dot_2_dst_pair), grad_att_edge, grad_att_edge *
-            0.2f);
+        const float chain_row = chain_rows[edge - edges_dst[node]];
+        const float att_2_edge = att_2[edge];
+        const float grad_att_edge = cpu::chain(cpu::chain(chain_row, grad_att_node) + grad_att_node_2, att_2_edge);
+        const float add_edge = add[edge];
+        const float grad_att_edge_2 = cpu::choose(0.0f < add_edge, grad_att_edge, grad_att_edge * 0.2f);
         sum_dst_pair += grad_att_edge_2;
         grad_att[edge] = grad_att_edge_2;
         if (cpu::endsBlock(edge))
@@ -372,62 +226,40 @@ HECTOR_KERNEL void hector_grad_att(const cpu::Frame &frame, int64_t begin, int64
       }
       if (sum_dst_pair_has_blocks)
         sum_dst_pair += sum_dst_pair_blocks;
-      for (int64_t k = 0; k < 64; ++k)
-        sum[k] += cpu::chain(sum_dst_pair, linear_dst_pair[k]);
-      reshape[dst_pair] = sum_dst_pair;
+      sum[dst_pair] = sum_dst_pair;
     }
-    float *add_to = add + node * 64;
-    for (int64_t k = 0; k < 64; ++k)
-      add_to[k] = grad_out_3_node[k] + sum[k];
   }
 }
 
-// by_src edge, rgat.hec:3, 7
-//   reshape = sum(grad_att)
-//   grad_x = add + sum(chain(reshape, linear))
-HECTOR_KERNEL void hector_grad_x(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *) {
+// by_src edge, rgat.hec:7
+//   sum = sum(grad_att)
+HECTOR_KERNEL void hector_by_src_edge(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *) {
   const float *grad_att = cpu::table<const float>(frame, 0);  // edge, f32
-  const float *linear = cpu::table<const float>(frame, 1);  // etype, 64xf32
-  const float *add = cpu::table<const float>(frame, 2);  // node, 64xf32
-  float *reshape = cpu::table<float>(frame, 3);  // src_pair, 1xf32
-  float *grad_x = cpu::table<float>(frame, 4);  // node, 64xf32
-  const Id *places_src = cpu::form<Id>(frame, 0);
-  const Id *place_type_src = cpu::form<Id>(frame, 1);
-  const Id *place_edges_src = cpu::form<Id>(frame, 2);
-  const Id *edge_row_dst_src = cpu::form<Id>(frame, 3);
-  const int64_t last_src_pair = frame.rows[cpu::SrcPair] - 1;
-  for (int64_t node = begin; node < end; ++node) {
-    alignas(64) float sum[64];
-    cpu::fill<float>(sum, 0.0f, 64);
-    const float *add_node = add + node * 64;
-    for (int64_t src_pair = places_src[node]; src_pair < places_src[node + 1]; ++src_pair) {
-      float sum_src_pair = 0.0f;
-      float sum_src_pair_blocks;
-      bool sum_src_pair_has_blocks = false;
-      cpu::fetch<256>(linear + int64_t{place_type_src[cpu::smallest(src_pair + 16, last_src_pair)]} * 64);
-      const float *linear_src_pair = linear + int64_t{place_type_src[src_pair]} * 64;
-      for (int64_t edge = place_edges_src[src_pair]; edge < place_edges_src[src_pair + 1]; ++edge) {
-        const float grad_att_edge = grad_att[edge_row_dst_src[edge]];
-        sum_src_pair += grad_att_edge;
-        if (cpu::endsBlock(edge))
-          cpu::moveSum(sum_src_pair, sum_src_pair_blocks, sum_src_pair_has_blocks);
-      }
-      if (sum_src_pair_has_blocks)
-        sum_src_pair += sum_src_pair_blocks;
-      for (int64_t k = 0; k < 64; ++k)
-        sum[k] += cpu::chain(sum_src_pair, linear_src_pair[k]);
-      reshape[src_pair] = sum_src_pair;
+  float *sum = cpu::table<float>(frame, 1);  // src_pair, f32
+  const Id *place_edges_src = cpu::form<Id>(frame, 0);
+  const Id *edge_row_dst_src = cpu::form<Id>(frame, 1);
+  const int64_t last_edge = frame.rows[cpu::Edge] - 1;
+  for (int64_t src_pair = begin; src_pair < end; ++src_pair) {
+    float sum_src_pair = 0.0f;
+    float sum_src_pair_blocks;
+    bool sum_src_pair_has_blocks = false;
+    for (int64_t edge = place_edges_src[src_pair]; edge < place_edges_src[src_pair + 1]; ++edge) {
+      cpu::fetch<4>(grad_att + int64_t{edge_row_dst_src[cpu::smallest(edge + 16, last_edge)]});
+      const float grad_att_edge = grad_att[edge_row_dst_src[edge]];
+      sum_src_pair += grad_att_edge;
+      if (cpu::endsBlock(edge))
+        cpu::moveSum(sum_src_pair, sum_src_pair_blocks, sum_src_pair_has_blocks);
     }
-    float *grad_x_to = grad_x + node * 64;
-    for (int64_t k = 0; k < 64; ++k)
-      grad_x_to[k] = add_node[k] + sum[k];
+    if (sum_src_pair_has_blocks)
+      sum_src_pair += sum_src_pair_blocks;
+    sum[src_pair] = sum_src_pair;
   }
 }
 
 // flat dst_pair, rgat.hec:3, 7
-//   sum = sum(chain(reshape, x)) per etype
+//   sum_2 = sum(chain(sum, x)) per etype
 HECTOR_KERNEL void hector_flat_dst_pair(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t piece, void *) {
-  const float *reshape = cpu::table<const float>(frame, 0);  // dst_pair, 1xf32
+  const float *sum = cpu::table<const float>(frame, 0);  // dst_pair, f32
   const float *x = cpu::table<const float>(frame, 1);  // node, 64xf32
   const Id *types_dst_pair = cpu::form<Id>(frame, 0);
   const Id *pair_place_dst = cpu::form<Id>(frame, 1);
@@ -435,65 +267,26 @@ HECTOR_KERNEL void hector_flat_dst_pair(const cpu::Frame &frame, int64_t begin, 
   const int64_t last_dst_pair = frame.rows[cpu::DstPair] - 1;
   for (cpu::Segments<Id> part(types_dst_pair, frame.rows[cpu::EdgeType], begin, end); part.next();) {
     const int64_t etype = part.type;
-    float *sum_part = cpu::totalRow<float>(frame.totals[0], 256, piece + etype);
-    cpu::fill<float>(sum_part, 0.0f, 64);
+    float *sum_2_part = cpu::totalRow<float>(frame.totals[0], 256, piece + etype);
+    cpu::fill<float>(sum_2_part, 0.0f, 64);
     const int64_t first = part.first, last = part.last;
     for (int64_t dst_pair = first; dst_pair < last; ++dst_pair) {
-      const float reshape_dst_pair = reshape[pair_place_dst[dst_pair]];
+      cpu::fetch<4>(sum + int64_t{pair_place_dst[cpu::smallest(dst_pair + 16, last_dst_pair)]});
+      const float sum_dst_pair = sum[pair_place_dst[dst_pair]];
       cpu::fetch<256>(x + int64_t{pair_node_dst[cpu::smallest(dst_pair + 16, last_dst_pair)]} * 64);
       const float *x_dst_pair = x + int64_t{pair_node_dst[dst_pair]} * 64;
       for (int64_t k = 0; k < 64; ++k)
-        sum_part[k] += cpu::chain(reshape_dst_pair, x_dst_pair[k]);
+        sum_2_part[k] += cpu::chain(sum_dst_pair, x_dst_pair[k]);
     }
   }
 }
 
-// Joins what the pieces of hector_flat_dst_pair left for sum.
+// Joins what the pieces of hector_flat_dst_pair left for sum_2.
 HECTOR_KERNEL void hector_flat_dst_pair_join0(const cpu::Frame &frame, int64_t begin, int64_t end) {
-  float *sum = cpu::table<float>(frame, 2);
+  float *sum_2 = cpu::table<float>(frame, 2);
   const Id *types = cpu::form<Id>(frame, 0);
   for (int64_t target = begin; target < end; ++target) {
-    float *row = sum + target * 64;
-    cpu::fill<float>(row, 0.0f, 64);
-    const int64_t firstRow = types[target], lastRow = types[target + 1];
-    for (int64_t piece = firstRow / frame.grain; piece * frame.grain < lastRow && firstRow < lastRow; ++piece) {
-      const float *part = cpu::totalRow<float>(frame.totals[0], 256, piece + target);
-      for (int64_t k = 0; k < 64; ++k)
-        row[k] += part[k];
-    }
-  }
-}
-
-// flat src_pair, rgat.hec:3, 7
-//   sum = sum(chain(reshape, x)) per etype
-HECTOR_KERNEL void hector_flat_src_pair(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t piece, void *) {
-  const float *reshape = cpu::table<const float>(frame, 0);  // src_pair, 1xf32
-  const float *x = cpu::table<const float>(frame, 1);  // node, 64xf32
-  const Id *types_src_pair = cpu::form<Id>(frame, 0);
-  const Id *pair_place_src = cpu::form<Id>(frame, 1);
-  const Id *pair_node_src = cpu::form<Id>(frame, 2);
-  const int64_t last_src_pair = frame.rows[cpu::SrcPair] - 1;
-  for (cpu::Segments<Id> part(types_src_pair, frame.rows[cpu::EdgeType], begin, end); part.next();) {
-    const int64_t etype = part.type;
-    float *sum_part = cpu::totalRow<float>(frame.totals[0], 256, piece + etype);
-    cpu::fill<float>(sum_part, 0.0f, 64);
-    const int64_t first = part.first, last = part.last;
-    for (int64_t src_pair = first; src_pair < last; ++src_pair) {
-      const float reshape_src_pair = reshape[pair_place_src[src_pair]];
-      cpu::fetch<256>(x + int64_t{pair_node_src[cpu::smallest(src_pair + 16, last_src_pair)]} * 64);
-      const float *x_src_pair = x + int64_t{pair_node_src[src_pair]} * 64;
-      for (int64_t k = 0; k < 64; ++k)
-        sum_part[k] += cpu::chain(reshape_src_pair, x_src_pair[k]);
-    }
-  }
-}
-
-// Joins what the pieces of hector_flat_src_pair left for sum.
-HECTOR_KERNEL void hector_flat_src_pair_join0(const cpu::Frame &frame, int64_t begin, int64_t end) {
-  float *sum = cpu::table<float>(frame, 2);
-  const Id *types = cpu::form<Id>(frame, 0);
-  for (int64_t target = begin; target < end; ++target) {
-    float *row = sum + target * 64;
+    float *row = sum_2 + target * 64;
     cpu::fill<float>(row, 0.0f, 64);
     const int64_t firstRow = types[target], lastRow = types[target + 1];
     for (int64_t piece = firstRow / frame.grain; piece * frame.grain < lastRow && firstRow < lastRow; ++piece) {
@@ -543,8 +336,8 @@ HECTOR_KERNEL void hector_gemm_etype_2(const cpu::Frame &frame, int64_t begin, i
   float *weight_grad = cpu::table<float>(frame, 2);  // etype, 64x64xf32
   cpu::Scratch fixed(scratch);
   float *product = fixed.take<float>(4096);
-  for (int64_t first = begin; first < end; first += 4) {
-    const int64_t last = cpu::smallest(first + 4, end);
+  for (int64_t first = begin; first < end; first += 32) {
+    const int64_t last = cpu::smallest(first + 32, end);
     for (int64_t etype = first; etype < last; ++etype) {
       const float *w_t_etype = w_t + etype * 64;
       const float *sum_etype = sum + etype * 64;
@@ -560,20 +353,221 @@ HECTOR_KERNEL void hector_gemm_etype_2(const cpu::Frame &frame, int64_t begin, i
   }
 }
 
+// by_src edge, rgat.hec:8, 10
+//   sum = sum(chain(grad_out, att))
+HECTOR_KERNEL void hector_by_src_edge_2(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *) {
+  const float *grad_out = cpu::table<const float>(frame, 0);  // node, 64xf32
+  const float *att = cpu::table<const float>(frame, 1);  // edge, f32
+  float *sum = cpu::table<float>(frame, 2);  // src_pair, 64xf32
+  const Id *place_edges_src = cpu::form<Id>(frame, 0);
+  const Id *edge_dst_src = cpu::form<Id>(frame, 1);
+  const Id *edge_row_dst_src = cpu::form<Id>(frame, 2);
+  const int64_t last_edge = frame.rows[cpu::Edge] - 1;
+  for (int64_t src_pair = begin; src_pair < end; ++src_pair) {
+    alignas(64) float sum_src_pair[64];
+    cpu::fill<float>(sum_src_pair, 0.0f, 64);
+    alignas(64) float sum_src_pair_blocks[64];
+    bool sum_src_pair_has_blocks = false;
+    for (int64_t edge = place_edges_src[src_pair]; edge < place_edges_src[src_pair + 1]; ++edge) {
+      cpu::fetch<256>(grad_out + int64_t{edge_dst_src[cpu::smallest(edge + 16, last_edge)]} * 64);
+      const float *grad_out_edge = grad_out + int64_t{edge_dst_src[edge]} * 64;
+      cpu::fetch<4>(att + int64_t{edge_row_dst_src[cpu::smallest(edge + 16, last_edge)]});
+      const float att_edge = att[edge_row_dst_src[edge]];
+      for (int64_t k = 0; k < 64; ++k)
+        sum_src_pair[k] += cpu::chain(grad_out_edge[k], att_edge);
+      if (cpu::endsBlock(edge))
+        cpu::moveSum(sum_src_pair, sum_src_pair_blocks, 64, sum_src_pair_has_blocks);
+    }
+    if (sum_src_pair_has_blocks)
+      for (int64_t k = 0; k < 64; ++k)
+        sum_src_pair[k] += sum_src_pair_blocks[k];
+    float *sum_to = sum + src_pair * 64;
+    for (int64_t k = 0; k < 64; ++k)
+      sum_to[k] = sum_src_pair[k];
+  }
+}
+
+// gemm src_pair, rgat.hec:3, 5, 7, 10
+//   reshape = sum
+//   grad_s = product(sum_2 + chain(sum, w_s), transposed W)
+//   grad_s_2 = sum(outer(x, sum_2 + chain(sum, w_s))) per etype
+HECTOR_KERNEL void hector_grad_s(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t piece, void *scratch) {
+  const float *sum = cpu::table<const float>(frame, 0);  // src_pair, f32
+  const float *w_s = cpu::table<const float>(frame, 1);  // etype, 64xf32
+  const float *sum_2 = cpu::table<const float>(frame, 2);  // src_pair, 64xf32
+  const float *W = cpu::table<const float>(frame, 3);  // etype, 64x64xf32
+  const float *x = cpu::table<const float>(frame, 4);  // node, 64xf32
+  float *reshape = cpu::table<float>(frame, 5);  // src_pair, 1xf32
+  float *grad_s = cpu::table<float>(frame, 6);  // src_pair, 64xf32
+  const Id *types_src_pair = cpu::form<Id>(frame, 0);
+  const Id *pair_place_src = cpu::form<Id>(frame, 1);
+  const Id *pair_node_src = cpu::form<Id>(frame, 2);
+  cpu::Scratch fixed(scratch);
+  float *W_turned = fixed.take<float>(4096);
+  const int64_t last_src_pair = frame.rows[cpu::SrcPair] - 1;
+  for (cpu::Segments<Id> part(types_src_pair, frame.rows[cpu::EdgeType], begin, end); part.next();) {
+    const int64_t etype = part.type;
+    float *grad_s_2_part = cpu::totalRow<float>(frame.totals[0], 16384, piece + etype);
+    cpu::fill<float>(grad_s_2_part, 0.0f, 4096);
+    const float *W_matrix = W + etype * 4096;
+    cpu::transpose<float>(W_matrix, 64, W_turned, 64, 64, 64);
+    for (int64_t first = part.first; first < part.last; first += 32) {
+      const int64_t last = cpu::smallest(first + 32, part.last);
+      cpu::Scratch space = fixed;
+      const float *w_s_etype = w_s + etype * 64;
+      float *grad_s_rows = space.take<float>(2048);
+      float *x_rows = space.take<float>(2048);
+      float *grad_s_rows_2 = space.take<float>(2048);
+      for (int64_t from = first; from < last; from += 4) {
+        const int64_t to = cpu::smallest(from + 4, last);
+        for (int64_t src_pair = from; src_pair < to; ++src_pair) {
+          cpu::fetch<4>(sum + int64_t{pair_place_src[cpu::smallest(src_pair + 16, last_src_pair)]});
+          const float sum_src_pair = sum[pair_place_src[src_pair]];
+          cpu::fetch<256>(sum_2 + int64_t{pair_place_src[cpu::smallest(src_pair + 16, last_src_pair)]} * 64);
+          const float *sum_2_src_pair = sum_2 + int64_t{pair_place_src[src_pair]} * 64;
+          float *grad_s_row = grad_s_rows + (src_pair - first) * 64;
+          for (int64_t k = 0; k < 64; ++k)
+            grad_s_row[k] = sum_2_src_pair[k] + cpu::chain(sum_src_pair, w_s_etype[k]);
+          cpu::fetch<256>(x + int64_t{pair_node_src[cpu::smallest(src_pair + 16, last_src_pair)]} * 64);
+          const float *x_src_pair = x + int64_t{pair_node_src[src_pair]} * 64;
+          float *x_row = x_rows + (src_pair - first) * 64;
+          for (int64_t k = 0; k < 64; ++k)
+            x_row[k] = x_src_pair[k];
+          reshape[src_pair] = sum_src_pair;
+        }
+        cpu::multiply<float>(grad_s_rows + (from - first) * 64, 64, W_turned, 64, grad_s_rows_2 + (from - first) * 64,
+            64, to - from, 64, 64);
+        cpu::clearZeroRows<float>(grad_s_rows + (from - first) * 64, 64, grad_s_rows_2 + (from - first) * 64, 64, to -
+            from, 64, 64);
+        for (int64_t src_pair = from; src_pair < to; ++src_pair) {
+          const float *grad_s_row = grad_s_rows_2 + (src_pair - first) * 64;
+          float *grad_s_to = grad_s + src_pair * 64;
+          for (int64_t k = 0; k < 64; ++k)
+            grad_s_to[k] = grad_s_row[k];
+        }
+      }
+      cpu::forNonZeroRows(grad_s_rows, 64, last - first, [&](int64_t from, int64_t count) {
+        cpu::addOuterProducts<float>(x_rows + from * 64, 64, grad_s_rows + from * 64, 64, grad_s_2_part, 64, count, 64,
+            64);
+      });
+    }
+  }
+}
+
+// Joins what the pieces of hector_grad_s left for grad_s_2.
+HECTOR_KERNEL void hector_grad_s_join0(const cpu::Frame &frame, int64_t begin, int64_t end) {
+  float *grad_s_2 = cpu::table<float>(frame, 7);
+  const Id *types = cpu::form<Id>(frame, 0);
+  for (int64_t target = begin; target < end; ++target) {
+    float *row = grad_s_2 + target * 4096;
+    cpu::fill<float>(row, 0.0f, 4096);
+    const int64_t firstRow = types[target], lastRow = types[target + 1];
+    for (int64_t piece = firstRow / frame.grain; piece * frame.grain < lastRow && firstRow < lastRow; ++piece) {
+      const float *part = cpu::totalRow<float>(frame.totals[0], 16384, piece + target);
+      for (int64_t k = 0; k < 4096; ++k)
+        row[k] += part[k];
+    }
+  }
+}
+
+// flat src_pair, rgat.hec:5, 7
+//   grad_w_s = sum(chain(reshape, s)) per etype
+HECTOR_KERNEL void hector_grad_w_s(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t piece, void *) {
+  const float *reshape = cpu::table<const float>(frame, 0);  // src_pair, 1xf32
+  const float *s = cpu::table<const float>(frame, 1);  // src_pair, 64xf32
+  const Id *types_src_pair = cpu::form<Id>(frame, 0);
+  for (cpu::Segments<Id> part(types_src_pair, frame.rows[cpu::EdgeType], begin, end); part.next();) {
+    const int64_t etype = part.type;
+    float *grad_w_s_part = cpu::totalRow<float>(frame.totals[0], 256, piece + etype);
+    cpu::fill<float>(grad_w_s_part, 0.0f, 64);
+    const int64_t first = part.first, last = part.last;
+    for (int64_t src_pair = first; src_pair < last; ++src_pair) {
+      const float reshape_src_pair = reshape[src_pair];
+      const float *s_src_pair = s + src_pair * 64;
+      for (int64_t k = 0; k < 64; ++k)
+        grad_w_s_part[k] += cpu::chain(reshape_src_pair, s_src_pair[k]);
+    }
+  }
+}
+
+// Joins what the pieces of hector_grad_w_s left for grad_w_s.
+HECTOR_KERNEL void hector_grad_w_s_join0(const cpu::Frame &frame, int64_t begin, int64_t end) {
+  float *grad_w_s = cpu::table<float>(frame, 2);
+  const Id *types = cpu::form<Id>(frame, 0);
+  for (int64_t target = begin; target < end; ++target) {
+    float *row = grad_w_s + target * 64;
+    cpu::fill<float>(row, 0.0f, 64);
+    const int64_t firstRow = types[target], lastRow = types[target + 1];
+    for (int64_t piece = firstRow / frame.grain; piece * frame.grain < lastRow && firstRow < lastRow; ++piece) {
+      const float *part = cpu::totalRow<float>(frame.totals[0], 256, piece + target);
+      for (int64_t k = 0; k < 64; ++k)
+        row[k] += part[k];
+    }
+  }
+}
+
+// by_src src_pair, rgat.hec:5
+//   grad_s_2 = sum(grad_s)
+HECTOR_KERNEL void hector_grad_s_2(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *) {
+  const float *grad_s = cpu::table<const float>(frame, 0);  // src_pair, 64xf32
+  float *grad_s_2 = cpu::table<float>(frame, 1);  // node, 64xf32
+  const Id *places_src = cpu::form<Id>(frame, 0);
+  const Id *place_pair_src = cpu::form<Id>(frame, 1);
+  const int64_t last_src_pair = frame.rows[cpu::SrcPair] - 1;
+  for (int64_t node = begin; node < end; ++node) {
+    alignas(64) float grad_s_node[64];
+    cpu::fill<float>(grad_s_node, 0.0f, 64);
+    for (int64_t src_pair = places_src[node]; src_pair < places_src[node + 1]; ++src_pair) {
+      cpu::fetch<256>(grad_s + int64_t{place_pair_src[cpu::smallest(src_pair + 16, last_src_pair)]} * 64);
+      const float *grad_s_src_pair = grad_s + int64_t{place_pair_src[src_pair]} * 64;
+      for (int64_t k = 0; k < 64; ++k)
+        grad_s_node[k] += grad_s_src_pair[k];
+    }
+    float *grad_s_2_to = grad_s_2 + node * 64;
+    for (int64_t k = 0; k < 64; ++k)
+      grad_s_2_to[k] = grad_s_node[k];
+  }
+}
+
+// by_dst dst_pair, rgat.hec:3, 5, 7
+//   grad_x = sum(chain(sum, linear)) + grad_s
+HECTOR_KERNEL void hector_grad_x(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *) {
+  const float *sum = cpu::table<const float>(frame, 0);  // dst_pair, f32
+  const float *linear = cpu::table<const float>(frame, 1);  // etype, 64xf32
+  const float *grad_s = cpu::table<const float>(frame, 2);  // node, 64xf32
+  float *grad_x = cpu::table<float>(frame, 3);  // node, 64xf32
+  const Id *places_dst = cpu::form<Id>(frame, 0);
+  const Id *place_type_dst = cpu::form<Id>(frame, 1);
+  const int64_t last_dst_pair = frame.rows[cpu::DstPair] - 1;
+  for (int64_t node = begin; node < end; ++node) {
+    alignas(64) float sum_node[64];
+    cpu::fill<float>(sum_node, 0.0f, 64);
+    const float *grad_s_node = grad_s + node * 64;
+    for (int64_t dst_pair = places_dst[node]; dst_pair < places_dst[node + 1]; ++dst_pair) {
+      const float sum_dst_pair = sum[dst_pair];
+      cpu::fetch<256>(linear + int64_t{place_type_dst[cpu::smallest(dst_pair + 16, last_dst_pair)]} * 64);
+      const float *linear_dst_pair = linear + int64_t{place_type_dst[dst_pair]} * 64;
+      for (int64_t k = 0; k < 64; ++k)
+        sum_node[k] += cpu::chain(sum_dst_pair, linear_dst_pair[k]);
+    }
+    float *grad_x_to = grad_x + node * 64;
+    for (int64_t k = 0; k < 64; ++k)
+      grad_x_to[k] = sum_node[k] + grad_s_node[k];
+  }
+}
+
 // flat etype, rgat.hec:3, 5, 7
-//   grad_W = (grad_s + weight_grad) + weight_grad_2
+//   grad_W = weight_grad + grad_s
 HECTOR_KERNEL void hector_grad_W(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *) {
-  const float *grad_s = cpu::table<const float>(frame, 0);  // etype, 64x64xf32
-  const float *weight_grad = cpu::table<const float>(frame, 1);  // etype, 64x64xf32
-  const float *weight_grad_2 = cpu::table<const float>(frame, 2);  // etype, 64x64xf32
-  float *grad_W = cpu::table<float>(frame, 3);  // etype, 64x64xf32
+  const float *weight_grad = cpu::table<const float>(frame, 0);  // etype, 64x64xf32
+  const float *grad_s = cpu::table<const float>(frame, 1);  // etype, 64x64xf32
+  float *grad_W = cpu::table<float>(frame, 2);  // etype, 64x64xf32
   for (int64_t etype = begin; etype < end; ++etype) {
-    const float *grad_s_etype = grad_s + etype * 4096;
     const float *weight_grad_etype = weight_grad + etype * 4096;
-    const float *weight_grad_2_etype = weight_grad_2 + etype * 4096;
+    const float *grad_s_etype = grad_s + etype * 4096;
     float *grad_W_to = grad_W + etype * 4096;
     for (int64_t k = 0; k < 4096; ++k)
-      grad_W_to[k] = (grad_s_etype[k] + weight_grad_etype[k]) + weight_grad_2_etype[k];
+      grad_W_to[k] = weight_grad_etype[k] + grad_s_etype[k];
   }
 }
 

@@ -70,13 +70,13 @@ HECTOR_INLINE double pow(double a, double b) {
   return HECTOR_LIBM(pow)(a, b);
 }
 
-/// The larger of two; NaN wins, so that it propagates. `a` on a tie.
+/// The larger of two; NaN wins, so that it propagates. `a` on a tie. A branch would often be mispredicted.
 template <class T> HECTOR_INLINE T larger(T a, T b) {
-  return a != a || a >= b ? a : b;
+  return choose((a != a) | (a >= b), a, b);
 }
 /// The smaller of two, as `larger`.
 template <class T> HECTOR_INLINE T smaller(T a, T b) {
-  return a != a || a <= b ? a : b;
+  return choose((a != a) | (a <= b), a, b);
 }
 /// Whether two numbers are equal, or both NaN.
 template <class T> HECTOR_INLINE bool matches(T a, T b) {

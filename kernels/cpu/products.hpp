@@ -44,7 +44,8 @@ template <class T> struct PanelProduct {
   bool isAdded;
 };
 
-/// Computes the rows `first` to `first` + kRows - 1 of a panel of kVectors whole vectors of kBytes, or of a part of one.
+/// Computes the rows `first` to `first` + kRows - 1 of a panel of kVectors whole vectors of kBytes, or of a part of
+/// one.
 template <class T, int kRows, int kVectors, int kBytes, bool kIsPart>
 HECTOR_SHARED void multiplyBlock(const PanelProduct<T> &product, int64_t first) {
 #ifdef __clang__
@@ -54,9 +55,8 @@ HECTOR_SHARED void multiplyBlock(const PanelProduct<T> &product, int64_t first) 
   constexpr int64_t kLanes = cpu::kLanes<T, kBytes>;
   static_assert(!kIsPart || kVectors == 1);
   const Part<T, kBytes> part(kIsPart ? product.columns : kLanes);
-  auto load = [&](const T *row, int v) __attribute__((always_inline)) {
-    return kIsPart ? part.load(row) : loadVector<V>(row + v * kLanes);
-  };
+  auto load = [&](const T *row, int v)
+                  __attribute__((always_inline)) { return kIsPart ? part.load(row) : loadVector<V>(row + v * kLanes); };
   const int64_t rowStride = product.rowStride, stepStride = product.stepStride, ldb = product.ldb, ldc = product.ldc;
   const T *a = product.a + first * rowStride, *b = product.b;
   T *c = product.c + first * ldc;
@@ -176,9 +176,9 @@ HECTOR_SHARED void transpose(const T *from, int64_t ldf, T *to, int64_t ldt, int
       to[k * ldt + j] = from[j * ldf + k];
 }
 
-/// to[k][h·columns + j] = from[h][k][j], for h < heads, k < rows and j < columns: the matrices of all heads side by side.
-template <class T>
-HECTOR_SHARED void joinHeads(const T *from, T *to, int64_t heads, int64_t rows, int64_t columns) {
+/// to[k][h·columns + j] = from[h][k][j], for h < heads, k < rows and j < columns: the matrices of all heads side by
+/// side.
+template <class T> HECTOR_SHARED void joinHeads(const T *from, T *to, int64_t heads, int64_t rows, int64_t columns) {
   for (int64_t h = 0; h < heads; ++h)
     for (int64_t k = 0; k < rows; ++k)
       for (int64_t j = 0; j < columns; ++j)

@@ -1,6 +1,8 @@
 /// Element types and their conversions.
 #include "runtime/storage/Tensor.h"
 
+#include "runtime/base/BigVector.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -80,7 +82,7 @@ template <class From> Tensor encode(std::vector<int64_t> shape, std::span<const 
   tensor.dtype = dtype;
   tensor.shape = std::move(shape);
   assert(tensor.numElements() == static_cast<int64_t>(values.size()));
-  auto buffer = std::make_shared<std::vector<std::byte>>(values.size() * byteSize(dtype));
+  auto buffer = std::make_shared<BigVector<std::byte>>(values.size() * byteSize(dtype));
   Encoder<From> encoder{values, buffer->data()};
   auto real = [](From v) { return static_cast<double>(v); };
   switch (dtype) {
@@ -271,7 +273,7 @@ Tensor Tensor::transposed() const {
   result.dtype = dtype;
   result.shape = shape;
   std::swap(result.shape[shape.size() - 2], result.shape[shape.size() - 1]);
-  auto buffer = std::make_shared<std::vector<std::byte>>(numBytes());
+  auto buffer = std::make_shared<BigVector<std::byte>>(static_cast<size_t>(numBytes()));
   const auto size = static_cast<int64_t>(byteSize(dtype));
   const int64_t rows = shape[shape.size() - 2], columns = shape[shape.size() - 1];
   const int64_t numMatrices = rows * columns == 0 ? 0 : numElements() / (rows * columns);

@@ -25,9 +25,11 @@ using mlir::Value;
 namespace {
 
 /// Rows of a tile. On a CPU, those of a block of products: while one tile is multiplied, the rows of the next arrive
-/// and those of the last are written. Sums of outer products are read and written once a tile, which should be taller.
-/// On a GPU, enough for the warps of a block.
+/// and those of the last are written. Rows of a few numbers are more, since a tile takes some time of its own; and sums
+/// of outer products are read and written once a tile. On a GPU, enough for the warps of a block.
 constexpr int64_t kTileRows = 4, kTallTileRows = 32, kTileRowsOnGpu = 64;
+/// What the rows of a tile that a product reads take at least, if they are few.
+constexpr int64_t kTileRowBytes = 1024;
 /// What the buffers of a tile may take together: near a core, or in the shared memory of a block.
 constexpr int64_t kTileBytes = 96 * 1024;
 
@@ -571,7 +573,7 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
   // Rows of a tile share their weights, or a tile is one row.
   const bool isGpu = flow::Machine(group->getParentOfType<mlir::func::FuncOp>()).isGpu();
   bool isTall = true, hasOuter = false;
-  int64_t rowBytes = 0;
+  int64_t rowBytes = 0, leftBytes = 1;
   llvm::DenseSet<Value> counted;
   for (Operation *op : products) {
     const bool isLinear = mlir::isa<flow::LinearOp>(op);
@@ -582,6 +584,7 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
         rowBytes += bytes * rows.getRowSize();
     }
     hasOuter |= !isLinear;
+    leftBytes = std::max(leftBytes, 4 * mlir::cast<RowsType>(op->getOperand(0).getType()).getRowSize());
     if (!isLinear)
       continue;
     Map map = flow::readMap(op, 1);
@@ -594,7 +597,7 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
     height = std::clamp<int64_t>(kTileBytes / std::max<int64_t>(rowBytes, 1), isGpu ? 1 : kTileRows,
                                  isGpu      ? kTileRowsOnGpu
                                  : hasOuter ? kTallTileRows
-                                            : kTileRows);
+                                            : std::clamp(kTileRowBytes / leftBytes, kTileRows, kTallTileRows));
   if (!isGpu && height > kTileRows)
     height -= height % kTileRows;
   if (isGpu && height > 16)

@@ -44,6 +44,9 @@ void KernelWriter::openLoops(ArrayRef<int64_t> sizes, const Axes &axes, bool isB
   for (auto [size, axis] : llvm::zip_equal(sizes, axes)) {
     if (axis == "0")
       continue;
+    // A short loop stays one, since what it is unrolled to does not become vectors.
+    if (left == 1 && size >= 4 && size <= 16)
+      body.line("#pragma GCC unroll 1");
     std::string head = "for (int64_t " + axis + " = 0; " + axis + " < " + std::to_string(size) + "; ++" + axis + ")";
     body.line(--left == 0 && isBraced ? head + " {" : head);
     body.indent(body.indentation() + 1);
@@ -257,8 +260,7 @@ bool KernelWriter::writeMatrixProduct(kern::MapOp map) {
   for (unsigned i = 0; i < 2; ++i) {
     const Row &row = rows.at(map.getOperand(i));
     if (row.op || kern::rowSize(map.getOperand(i).getType()) == 1 ||
-        kern::elementType(map.getOperand(i).getType()) != element ||
-        (row.isPointer && !cpp::isStoredAsIs(row.stored)))
+        kern::elementType(map.getOperand(i).getType()) != element || (row.isPointer && !cpp::isStoredAsIs(row.stored)))
       return false;
     AffineExpr offset = mlir::cast<mlir::AffineMapAttr>(map.getMaps()[i]).getValue().getResult(0);
     auto found = stridesOf(offset, 3);
@@ -400,8 +402,8 @@ void KernelWriter::writeLoad(kern::LoadOp load) {
   int64_t size = kern::rowSize(load.getResult().getType());
   const std::string &table = tables.at(load.getTable());
   std::string name = unique(table + "_" + cpp::levelName(load.getLevel()));
+  writeFetch(load);
   if (size > 1) {
-    writeFetch(load);
     body.line("const " + cpp::storageName(space, stored) + " *" + name + " = " +
               rowAt(table, load.getLevel(), load.getPath(), size) + ";");
     rows[load.getResult()] = {.name = name, .isPointer = true, .stored = stored};
@@ -421,9 +423,10 @@ void KernelWriter::writeFetch(kern::LoadOp load) {
   Domain level = load.getLevel();
   RowsType type = load.getTable().getType();
   const int64_t bytes = type.getRowSize() * cpp::numberBytes(type.getElementType());
-  constexpr int64_t kLine = 64, kAhead = 4096;
-  if (load.getPath().empty() || level <= Domain::EdgeType || !mlir::isa<kern::ForOp>(load->getParentOp()) ||
-      bytes < kLine)
+  // Small tables are near anyway: those of types, and single numbers of nodes.
+  constexpr int64_t kSmall = 16, kAhead = 4096;
+  if (load.getPath().empty() || level <= Domain::EdgeType || type.getDomain() <= Domain::NodeType ||
+      !mlir::isa<kern::ForOp>(load->getParentOp()) || (bytes < kSmall && type.getDomain() <= Domain::Node))
     return;
   std::string &last = lastRows[static_cast<unsigned>(level)];
   if (last.empty()) {

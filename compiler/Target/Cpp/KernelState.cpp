@@ -131,9 +131,9 @@ void KernelWriter::writeSideBySide(kern::ForOp loop, const std::string &begin, c
     std::string combine = kind == AccKind::Max   ? "cpu::larger(a, b)"
                           : kind == AccKind::Min ? "cpu::smaller(a, b)"
                                                  : "a + b";
-    body.line(cpp::taking(space, kind, acc.names.front(),
-                          "cpu::joinSums(" + name + ", [](" + number + " a, " + number + " b) { return " + combine +
-                              "; })"));
+    body.line(
+        cpp::taking(space, kind, acc.names.front(),
+                    "cpu::joinSums(" + name + ", [](" + number + " a, " + number + " b) { return " + combine + "; })"));
     if (cpp::needsCount(kind))
       body.line(acc.count + " += " + end + " - " + begin + ";");
   }
@@ -337,7 +337,8 @@ void KernelWriter::writeFinish(kern::FinishOp finish) {
     return bare(numberAt(finish.getInit()[i], offset, {offset}, false));
   };
   if (!acc.blocks.empty())
-    each(acc.hasBlocks, [&](std::string to, std::string) { return to + " += " + acc.blocks + (size > 1 ? "[k];" : ";"); });
+    each(acc.hasBlocks,
+         [&](std::string to, std::string) { return to + " += " + acc.blocks + (size > 1 ? "[k];" : ";"); });
   switch (kind) {
   case AccKind::Sum:
     break;

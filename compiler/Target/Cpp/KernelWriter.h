@@ -121,8 +121,8 @@ private:
   llvm::DenseMap<mlir::Operation *, Weights> weights;  // of products
   std::string tileBegin = "first", tileEnd = "last";   // of the part of a tile that is written
   llvm::DenseMap<unsigned, std::string> lastRows;      // of domains
-  llvm::DenseMap<mlir::Value, std::string> masks;  // of dropout
-  std::vector<std::string> prologue;               // declarations before the loops
+  llvm::DenseMap<mlir::Value, std::string> masks;      // of dropout
+  std::vector<std::string> prologue;                   // declarations before the loops
   bool usesScratch = false;
 };
 
