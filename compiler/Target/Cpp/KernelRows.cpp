@@ -251,6 +251,7 @@ static std::optional<llvm::SmallVector<int64_t>> stridesOf(AffineExpr offset, un
 /// of a row of k1 side by side.
 bool KernelWriter::writeMatrixProduct(kern::MapOp map) {
   if (map.getFn() != Fn::Mul || map.getCombine() != ReduceKind::Sum || map.getSizes().size() != 2 ||
+      kern::rowSize(map.getResult().getType()) == 1 ||
       map.getReduced().size() != 1)
     return false;
   Value result = map.getResult();

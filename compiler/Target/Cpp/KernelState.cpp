@@ -110,7 +110,7 @@ void KernelWriter::writeSideBySide(kern::ForOp loop, const std::string &begin, c
   body.open("for (int64_t i = 0; i < " + lanes + "; ++i)");
   body.line("const int64_t " + row + " = first + i;");
   levels.push_back(loop.getDomain());
-  size_t number_ = 0;
+  size_t place = 0;
   for (Operation &op : block) {
     auto step = mlir::dyn_cast<kern::StepOp>(op);
     if (!step) {
@@ -118,9 +118,12 @@ void KernelWriter::writeSideBySide(kern::ForOp loop, const std::string &begin, c
       continue;
     }
     AccKind kind = step.getAcc().getDefiningOp<kern::AccOp>().getKind();
-    std::string counted = "cpu::choose(" + row + " < " + end + ", " + bare(numberAt(step.getRows().front())) + ", " +
-                          bare(startOf(kind, element)) + ")";
-    body.line(cpp::taking(space, kind, sums[number_++] + "[i]", counted));
+    forNumbers(step.getRows().front(), [&](const std::string &value, const std::string &) {
+      std::string counted = "cpu::choose(" + row + " < " + end + ", " + bare(value) + ", " +
+                            bare(startOf(kind, element)) + ")";
+      return cpp::taking(space, kind, sums[place] + "[i]", counted);
+    });
+    ++place;
   }
   levels.pop_back();
   body.close();

@@ -71,9 +71,8 @@ void KernelWriter::writeTile(kern::TileOp tile) {
       if (total.getSorted())
         startTotal(total, "piece + " + type);
   }
-  const bool isOneRow = height == 1 && !tile.getType();
   for (auto product : block.getOps<kern::ProductOp>())
-    if (!isOneRow || product.getLevel() == Domain::One)
+    if (product.getLevel() == Domain::One || product.getLevel() == tile.getType())
       prepareWeights(product);
   if (height) {
     std::string step = std::to_string(*height);

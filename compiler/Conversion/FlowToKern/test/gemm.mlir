@@ -3,7 +3,7 @@
 // Two products over one read of x, with work before and after, and a row dot of what a product gives.
 // CHECK-LABEL: kern.kernel @gemm_src_pair gemm src_pair reads 4
 // CHECK-SAME: (%[[X:.*]]: !flow.rows<node, 8xf32, device>, %[[W:.*]]: !flow.rows<etype, 8x4xf32, device>, %[[V:.*]]: !flow.rows<etype, 8x4xf32, device>, %[[A:.*]]: !flow.rows<etype, 4xf32, device>, %[[S:.*]]: !flow.rows<src_pair, 4xf32, device>, %[[D:.*]]: !flow.rows<src_pair, f32, device>)
-// CHECK: kern.tile src_pair of <etype> height 4 {
+// CHECK: kern.tile src_pair of <etype> height 32 {
 // CHECK-NEXT:   %[[IN:.*]] = kern.buffer : <src_pair, vector<8xf32>>
 // CHECK-NEXT:   kern.for src_pair {
 // CHECK-NEXT:     %[[ROW:.*]] = kern.load %[[X]] at src_pair ["pair_node.src"]
