@@ -120,6 +120,35 @@ TYPED_TEST(Products, AreExactForIntegersOfLargeSizes) {
   check<TypeParam>(3, 1111, 777);
 }
 
+// Number k of row i is two places after the one before it, and rows start three places apart.
+TYPED_TEST(Products, ReadRowsWithAnyStrides) {
+  using T = TypeParam;
+  const Matrix<T> a = integers<T>(9, 20, 1), w = integers<T>(20, 37, 2);
+  std::vector<T> spread(9 * 3 + 20 * 40);
+  for (int64_t i = 0; i < 9; ++i)
+    for (int64_t k = 0; k < 20; ++k)
+      spread[i * 3 + k * 40] = a.at(i, k);
+  Matrix<T> c(9, 37);
+  multiplyStrided(spread.data(), 3, 40, w.data(), w.stride, c.data(), c.stride, 9, 20, 37);
+  EXPECT_EQ(c, expected(a, w));
+}
+
+TYPED_TEST(Products, OfHeadsAreOneProductWithTheirMatricesSideBySide) {
+  using T = TypeParam;
+  const int64_t heads = 3, inner = 10, outer = 7;
+  const Matrix<T> a = integers<T>(6, inner, 1);
+  std::vector<T> matrices(heads * inner * outer), joined(matrices.size());
+  for (size_t i = 0; i < matrices.size(); ++i)
+    matrices[i] = static_cast<T>(i % 13) - T(6);
+  joinHeads(matrices.data(), joined.data(), heads, inner, outer);
+  Matrix<T> together(6, heads * outer), apart(6, heads * outer);
+  multiply(a.data(), a.stride, joined.data(), heads * outer, together.data(), together.stride, 6, inner, heads * outer);
+  for (int64_t h = 0; h < heads; ++h)
+    multiply(a.data(), a.stride, matrices.data() + h * inner * outer, outer, apart.data() + h * outer, apart.stride, 6,
+             inner, outer);
+  EXPECT_EQ(together, apart);
+}
+
 TYPED_TEST(Products, OfNoTermsAreZero) {
   using T = TypeParam;
   T a = 1, w = 1, c[3] = {7, 7, 7}, turned[3] = {7, 7, 7};
