@@ -56,7 +56,9 @@ void KernelWriter::writeAcc(Value acc, AccKind kind) {
 }
 
 bool KernelWriter::isSideBySide(kern::ForOp loop) {
-  if (loop.getDomain() != Domain::Edge || !mlir::isa<kern::ForOp>(loop->getParentOp()))
+  // Buffers start with the first edge of a unit, and have room for whole vectors from there.
+  auto unit = mlir::dyn_cast<kern::ForOp>(loop->getParentOp());
+  if (loop.getDomain() != Domain::Edge || !unit || !mlir::isa<kern::KernelOp>(unit->getParentOp()))
     return false;
   Type element;
   auto isNumber = [&](Type row) {
