@@ -68,7 +68,7 @@ Cost estimate(const Groups &groups) {
   }
   const bool learns = llvm::any_of(cost.groups, [](const GroupCost &group) { return group.phase == Phase::Backward; });
   for (const GroupCost &group : cost.groups)
-    if (group.phase == Phase::Weights && !learns)
+    if (group.phase == Phase::Weights && !learns && !groups.getMachine().isGpu())
       cost.weightSeconds += group.seconds;
   countMemory(groups, cost);
   return cost;

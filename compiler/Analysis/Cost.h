@@ -30,7 +30,7 @@ struct Cost {
   /// written and when it is read. It counts twice more because it occupies memory in between, which limits the size of
   /// graphs.
   /// Where memory is short, what is live at once counts as well. Without gradients, weights stay as they are for many
-  /// steps, and little of what they take counts.
+  /// steps, and little of what they take counts (on a CPU, where it was measured).
   double price() const {
     constexpr double kManySteps = 10;
     return seconds - (1 - 1 / kManySteps) * weightSeconds +

@@ -87,9 +87,13 @@ TableCost permutedCost(RowsType type, const RowCounts &rows, const Machine &mach
   return cost;
 }
 
+double operationSeconds(mlir::Operation *op, const RowCounts &rows, const Machine &machine) {
+  return isProduct(op) ? operations(op, rows) / machine.productRate
+                       : operations(op, rows) * (machine.isGpu() ? 1 : effort(op)) / machine.scalarRate;
+}
+
 double fusedSeconds(mlir::Operation *op, const RowCounts &rows, const Machine &machine) {
-  double seconds = isProduct(op) ? operations(op, rows) / machine.productRate
-                                 : operations(op, rows) * (machine.isGpu() ? 1 : effort(op)) / machine.scalarRate;
+  double seconds = operationSeconds(op, rows, machine);
   if (!isProduct(op) && collectMap(op) == Map::Self)
     return seconds;
   seconds += 2 * tableBytes(mlir::cast<RowsType>(op->getResult(0).getType()), rows) / machine.bandwidth;

@@ -65,6 +65,9 @@ TableCost gatherCost(RowsType type, Domain from, Map map, const RowCounts &rows,
 /// The same for a table whose rows are all read once, in an order that is not the table's.
 TableCost permutedCost(RowsType type, const RowCounts &rows, const Machine &machine);
 
+/// The time of an op's operations alone.
+double operationSeconds(mlir::Operation *op, const RowCounts &rows, const Machine &machine);
+
 /// The time of one op among others that are fused with it: its operations, and, where it computes a table that others
 /// read (a product, a reduction), writing and reading that table and gathering what it is computed from.
 double fusedSeconds(mlir::Operation *op, const RowCounts &rows, const Machine &machine);

@@ -173,6 +173,8 @@ namespace {
 
 /// A core spends as long on a number found by an index as on so many bytes that follow one another.
 constexpr double kLeastGather = 16;
+/// And as long on an exponential as on so many additions.
+constexpr double kExponential = 8;
 
 /// Decides what crosses from sweep to sweep.
 class Crossings {
@@ -290,7 +292,7 @@ Sweeps::Sweeps(const Body &body, llvm::ArrayRef<unsigned> ops, Loop loop, Domain
   for (const OnlineFold &fold : places.folds) {
     folded.insert(fold.top);
     extraOperations += 2 * body[fold.top].scalars;  // one more exponential, and its argument
-    extraWork += (machine.isGpu() ? 2 : 10) * body[fold.top].work;
+    extraWork += (machine.isGpu() ? 2 : 1 + kExponential) * body[fold.top].work;
     for (const OnlineSum &sum : fold.sums) {
       folded.insert(sum.sum);
       extraOperations += body[sum.sum].scalars;  // scaling what was summed

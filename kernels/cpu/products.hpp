@@ -190,7 +190,7 @@ template <class T> HECTOR_SHARED void joinHeads(const T *from, T *to, int64_t he
 template <class T>
 HECTOR_SHARED void multiplyTransposed(const T *a, int64_t lda, const T *w, int64_t ldw, T *c, int64_t ldc, int64_t rows,
                                       int64_t inner, int64_t outer) {
-  constexpr int64_t kSteps = 128;
+  constexpr int64_t kSteps = 64;
   alignas(64) T panel[kSteps * kPanel<T>];  // 16 KiB with the widest vectors: stays in the first cache
   for (int64_t j = 0; j < outer; j += kPanel<T>) {
     const int64_t columns = outer - j < kPanel<T> ? outer - j : kPanel<T>;

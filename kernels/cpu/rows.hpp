@@ -52,9 +52,9 @@ template <class T> void fill(T *row, T value, int64_t n) {
 }
 
 /// Sums over edges are taken in blocks: a running sum over all of a hub's edges would lose what is small next to it.
+inline constexpr int64_t kBlockEdges = 1024;
 HECTOR_INLINE bool endsBlock(int64_t edge) {
-  constexpr int64_t kBlock = 1024;
-  return edge % kBlock == kBlock - 1;
+  return edge % kBlockEdges == kBlockEdges - 1;
 }
 /// Moves the sum of a block to that of all blocks, of which it is the first unless `hasBlocks`.
 template <class T> HECTOR_INLINE void moveSum(T &sum, T &blocks, bool &hasBlocks) {

@@ -423,8 +423,8 @@ void KernelWriter::writeFetch(kern::LoadOp load) {
   // Rows that are not found by an index follow one another, which processors see by themselves.
   Domain level = load.getLevel();
   RowsType type = load.getTable().getType();
-  const int64_t bytes = type.getRowSize() * cpp::numberBytes(type.getElementType());
-  // Small tables are near anyway: those of types, and single numbers of nodes.
+  const int64_t bytes = type.getRowSize() * std::max<int64_t>(type.getElementTypeBitWidth() / 8, 1);
+  // Small tables are near anyway: those of node types, and single numbers of nodes.
   constexpr int64_t kSmall = 16, kAhead = 4096;
   if (load.getPath().empty() || level <= Domain::EdgeType || type.getDomain() <= Domain::NodeType ||
       !mlir::isa<kern::ForOp>(load->getParentOp()) || (bytes < kSmall && type.getDomain() <= Domain::Node))
@@ -441,6 +441,8 @@ void KernelWriter::writeFetch(kern::LoadOp load) {
 }
 
 void KernelWriter::writeStore(kern::StoreOp store) {
+  if (leftOut.contains(store))
+    return;
   Type stored = store.getTable().getType().getElementType();
   int64_t size = kern::rowSize(store.getRow().getType());
   std::string place = pathTo(store.getLevel(), store.getPath());
@@ -470,6 +472,43 @@ void KernelWriter::writeNumber(kern::NumberOp number) {
   rows[number.getResult()] = {.name = name};
 }
 
+/// The table whose rows a buffer of a tile would hold as they are, one after another: those that a product reads, or
+/// those that it gives. What would copy them is left out.
+Value KernelWriter::tableBehind(kern::BufferOp buffer) {
+  auto tile = mlir::dyn_cast<kern::TileOp>(buffer->getParentOp());
+  if (!tile)
+    return {};
+  Type row = buffer.getResult().getType().getRow();
+  auto isSame = [&](RowsType table, Domain level, mlir::ArrayAttr path) {
+    return level == tile.getDomain() && path.empty() && cpp::isStoredAsIs(table.getElementType()) &&
+           table.getElementType() == kern::elementType(row) && table.getRowSize() == kern::rowSize(row);
+  };
+  kern::PutOp put;
+  bool isProduct = false;
+  for (Operation *user : buffer.getResult().getUsers()) {
+    auto product = mlir::dyn_cast<kern::ProductOp>(user);
+    isProduct |= product && product.getResult() == buffer.getResult();
+    if (auto other = mlir::dyn_cast<kern::PutOp>(user))
+      put = other;
+  }
+  if (!isProduct) {
+    auto load = put ? put.getRow().getDefiningOp<kern::LoadOp>() : kern::LoadOp();
+    if (!load || !isSame(load.getTable().getType(), load.getLevel(), load.getPath()))
+      return {};
+    leftOut.insert(put);
+    return load.getTable();
+  }
+  for (Operation *user : buffer.getResult().getUsers())
+    if (auto get = mlir::dyn_cast<kern::GetOp>(user))
+      for (Operation *reader : get.getResult().getUsers())
+        if (auto store = mlir::dyn_cast<kern::StoreOp>(reader);
+            store && isSame(store.getTable().getType(), store.getLevel(), store.getPath())) {
+          leftOut.insert(store);
+          return store.getTable();
+        }
+  return {};
+}
+
 void KernelWriter::writeBuffer(kern::BufferOp buffer) {
   kern::BufferType type = buffer.getResult().getType();
   Buffer made;
@@ -479,6 +518,14 @@ void KernelWriter::writeBuffer(kern::BufferOp buffer) {
   made.name = unique(made.base + "_rows");
   std::string number = numberName(made.element), numbers;
   int64_t bytes = made.size * cpp::numberBytes(made.element);
+  if (Value table = tableBehind(buffer)) {
+    made.first = "first";
+    const bool isRead = mlir::cast<mlir::BlockArgument>(table).getArgNumber() < kernel.getInputs();
+    body.line((isRead ? "const " : "") + number + " *" + made.name + " = " + tables.at(table) + " + " +
+              cpp::times("first", made.size) + ";");
+    buffers[buffer.getResult()] = made;
+    return;
+  }
   if (auto tile = mlir::dyn_cast<kern::TileOp>(buffer->getParentOp())) {
     made.first = "first";
     numbers = std::to_string(*tile.getHeight() * made.size);
@@ -508,6 +555,8 @@ std::string KernelWriter::currentRow(kern::BufferType type, const Buffer &buffer
 }
 
 void KernelWriter::writePut(kern::PutOp put) {
+  if (leftOut.contains(put))
+    return;
   const Buffer &buffer = buffers.at(put.getBuffer());
   std::string to = currentRow(put.getBuffer().getType(), buffer);
   if (buffer.size > 1) {

@@ -68,13 +68,27 @@ bool KernelWriter::isSideBySide(kern::ForOp loop) {
     element = own;
     return true;
   };
+  auto isInOrder = [&](flow::RowsType table, Domain level, mlir::ArrayAttr path) {
+    return level == Domain::Edge && path.empty() && cpp::isStoredAsIs(table.getElementType());
+  };
   bool hasStep = false;
   for (Operation &op : loop.getBody().front()) {
     if (auto get = mlir::dyn_cast<kern::GetOp>(op)) {
       if (!isNumber(get.getResult().getType()))
         return false;
+    } else if (auto load = mlir::dyn_cast<kern::LoadOp>(op)) {
+      if (!isNumber(load.getResult().getType()) ||
+          !isInOrder(load.getTable().getType(), load.getLevel(), load.getPath()))
+        return false;
+    } else if (auto store = mlir::dyn_cast<kern::StoreOp>(op)) {
+      if (!isNumber(store.getRow().getType()) ||
+          !isInOrder(store.getTable().getType(), store.getLevel(), store.getPath()))
+        return false;
     } else if (auto map = mlir::dyn_cast<kern::MapOp>(op)) {
-      if (map.getFn() == kern::Fn::Dropout || map.getCombine() || !isNumber(map.getResult().getType()))
+      // What a comparison gives is a part of the expression that reads it.
+      const bool isTruth = kern::elementType(map.getResult().getType()).isInteger(1);
+      if (map.getFn() == kern::Fn::Dropout || map.getCombine() ||
+          (isTruth ? kern::rowSize(map.getResult().getType()) != 1 : !isNumber(map.getResult().getType())))
         return false;
     } else if (auto put = mlir::dyn_cast<kern::PutOp>(op)) {
       if (!isNumber(put.getRow().getType()))
@@ -91,48 +105,59 @@ bool KernelWriter::isSideBySide(kern::ForOp loop) {
   return hasStep;
 }
 
-/// Numbers of edges that lie in buffers: as many side by side as a vector holds, those of the last edges with some that
-/// are not there and do not count.
+/// Numbers of edges that lie in buffers or follow one another in tables: as many side by side as a vector holds. Those
+/// after the last edge are computed from anything, and neither stored nor counted. Long sums are taken in blocks.
 void KernelWriter::writeSideBySide(kern::ForOp loop, const std::string &begin, const std::string &end) {
   mlir::Block &block = loop.getBody().front();
   auto steps = llvm::to_vector(block.getOps<kern::StepOp>());
   const std::string row = cpp::levelName(loop.getDomain());
   Type element = kern::elementType(steps.front().getRows().front().getType());
-  const std::string number = numberName(element), lanes = std::to_string(64 / cpp::numberBytes(element));
+  const std::string number = numberName(element), lanes = "cpu::kSums<" + number + ">";
+  auto kindOf = [](kern::StepOp step) { return step.getAcc().getDefiningOp<kern::AccOp>().getKind(); };
   NameScope scope(*this);
+  body.open("for (int64_t from = " + begin + "; from < " + end + "; from += cpu::kBlockEdges)");
+  body.line("const int64_t to = cpu::smallest(from + cpu::kBlockEdges, " + end + ");");
   std::vector<std::string> sums;
   for (kern::StepOp step : steps) {
-    AccKind kind = step.getAcc().getDefiningOp<kern::AccOp>().getKind();
     sums.push_back(unique(accs.at(step.getAcc()).names.front() + "_sums"));
     body.line("alignas(64) " + number + " " + sums.back() + "[" + lanes + "];");
-    body.line("cpu::fill<" + number + ">(" + sums.back() + ", " + bare(startOf(kind, element)) + ", " + lanes + ");");
+    body.line("cpu::fill<" + number + ">(" + sums.back() + ", " + bare(startOf(kindOf(step), element)) + ", " + lanes +
+              ");");
   }
-  body.line("for (int64_t first = " + begin + "; first < " + end + "; first += " + lanes + ")");
+  body.line("for (int64_t first = from; first < to; first += " + lanes + ")");
   body.indent(body.indentation() + 1);
   body.open("for (int64_t i = 0; i < " + lanes + "; ++i)");
   body.line("const int64_t " + row + " = first + i;");
   levels.push_back(loop.getDomain());
   size_t place = 0;
   for (Operation &op : block) {
-    auto step = mlir::dyn_cast<kern::StepOp>(op);
-    if (!step) {
+    if (auto load = mlir::dyn_cast<kern::LoadOp>(op)) {
+      const std::string &table = tables.at(load.getTable());
+      std::string name = unique(table + "_" + row);
+      body.line("const " + number + " " + name + " = " + row + " < to ? " + table + "[" + row +
+                "] : " + bare(literal(0, element)) + ";");
+      rows[load.getResult()] = {.name = name};
+    } else if (auto store = mlir::dyn_cast<kern::StoreOp>(op)) {
+      forNumbers(store.getRow(), [&](const std::string &value, const std::string &) {
+        return "if (" + row + " < to) " + tables.at(store.getTable()) + "[" + row + "] = " + bare(value) + ";";
+      });
+    } else if (auto step = mlir::dyn_cast<kern::StepOp>(op)) {
+      forNumbers(step.getRows().front(), [&](const std::string &value, const std::string &) {
+        std::string counted =
+            "cpu::choose(" + row + " < to, " + bare(value) + ", " + bare(startOf(kindOf(step), element)) + ")";
+        return cpp::taking(space, kindOf(step), sums[place] + "[i]", counted);
+      });
+      ++place;
+    } else {
       writeOp(op);
-      continue;
     }
-    AccKind kind = step.getAcc().getDefiningOp<kern::AccOp>().getKind();
-    forNumbers(step.getRows().front(), [&](const std::string &value, const std::string &) {
-      std::string counted = "cpu::choose(" + row + " < " + end + ", " + bare(value) + ", " +
-                            bare(startOf(kind, element)) + ")";
-      return cpp::taking(space, kind, sums[place] + "[i]", counted);
-    });
-    ++place;
   }
   levels.pop_back();
   body.close();
   body.indent(body.indentation() - 1);
   for (auto [step, name] : llvm::zip_equal(steps, sums)) {
     const Acc &acc = accs.at(step.getAcc());
-    AccKind kind = step.getAcc().getDefiningOp<kern::AccOp>().getKind();
+    const AccKind kind = kindOf(step);
     std::string combine = kind == AccKind::Max   ? "cpu::larger(a, b)"
                           : kind == AccKind::Min ? "cpu::smaller(a, b)"
                                                  : "a + b";
@@ -140,8 +165,9 @@ void KernelWriter::writeSideBySide(kern::ForOp loop, const std::string &begin, c
         cpp::taking(space, kind, acc.names.front(),
                     "cpu::joinSums(" + name + ", [](" + number + " a, " + number + " b) { return " + combine + "; })"));
     if (cpp::needsCount(kind))
-      body.line(acc.count + " += " + end + " - " + begin + ";");
+      body.line(acc.count + " += to - from;");
   }
+  body.close();
 }
 
 void KernelWriter::writeBlockEnds(kern::ForOp loop) {

@@ -3,6 +3,8 @@
 
 #include "compiler/Target/Cpp/KernelText.h"
 
+#include <llvm/ADT/DenseSet.h>
+
 #include <string>
 #include <vector>
 
@@ -56,6 +58,7 @@ private:
   void writeFetch(kern::LoadOp load);
   void writeStore(kern::StoreOp store);
   void writeNumber(kern::NumberOp number);
+  mlir::Value tableBehind(kern::BufferOp buffer);
   void writeBuffer(kern::BufferOp buffer);
   void writePut(kern::PutOp put);
   void writeGet(kern::GetOp get);
@@ -118,6 +121,7 @@ private:
   llvm::DenseMap<mlir::Value, unsigned> depths;  // of statements that are computed where they are read
   llvm::DenseMap<mlir::Value, Acc> accs;
   llvm::DenseMap<mlir::Value, Buffer> buffers;
+  llvm::DenseSet<mlir::Operation *> leftOut;  // copies from a table to a buffer or back that are the same memory
   llvm::DenseMap<mlir::Operation *, Weights> weights;  // of products
   std::string tileBegin = "first", tileEnd = "last";   // of the part of a tile that is written
   llvm::DenseMap<unsigned, std::string> lastRows;      // of domains

@@ -77,9 +77,7 @@ private:
   bool isAtHand(DenseOp op, Map map) const;
   double streamSeconds(RowsType type) const { return tableBytes(type, rows) / machine.bandwidth; }
   double readSeconds(RowsType type, Domain from, Map map) const;
-  double operationSeconds(Operation *op) const {
-    return operations(op, rows) / (isProduct(op) ? machine.productRate : machine.scalarRate);
-  }
+  double operationSeconds(Operation *op) const { return flow::operationSeconds(op, rows, machine); }
   std::string describe(Domain domain) const {
     return (stringifyDomain(domain) + " (" + llvm::Twine(static_cast<int64_t>(rows.of(domain))) + " rows)").str();
   }

@@ -400,7 +400,7 @@ double Reuser::timeOf(const llvm::SetVector<Operation *> &ops, ReduceOp site) co
   llvm::DenseSet<std::pair<Value, Map>> seen;
   double time = 0;
   for (Operation *op : ops) {
-    time += operations(op, rows) / (isProduct(op) ? machine.productRate : machine.scalarRate);
+    time += operationSeconds(op, rows, machine);
     Domain from = walkedDomain(op);
     for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
       if (ops.contains(operand.getDefiningOp()))
