@@ -22,22 +22,10 @@ HECTOR_KERNEL void hector_gemm_etype(const cpu::Frame &frame, int64_t begin, int
     const int64_t last = first + 1;
     const int64_t etype = first;
     cpu::Scratch space = fixed;
-    float *w_t_rows = space.take<float>(64);
-    for (int64_t etype = first; etype < last; ++etype) {
-      const float *w_t_etype = w_t + etype * 64;
-      float *w_t_row = w_t_rows + (etype - first) * 64;
-      for (int64_t k = 0; k < 64; ++k)
-        w_t_row[k] = w_t_etype[k];
-    }
-    float *product_rows = space.take<float>(64);
+    const float *w_t_rows = w_t + first * 64;
+    float *product_rows = linear + first * 64;
     const float *W_matrix = W + etype * 4096;
     cpu::multiplyTransposed<float>(w_t_rows, 64, W_matrix, 64, product_rows, 64, last - first, 64, 64);
-    for (int64_t etype = first; etype < last; ++etype) {
-      const float *product_row = product_rows + (etype - first) * 64;
-      float *linear_to = linear + etype * 64;
-      for (int64_t k = 0; k < 64; ++k)
-        linear_to[k] = product_row[k];
-    }
   }
 }
 
@@ -68,15 +56,12 @@ HECTOR_KERNEL void hector_s(const cpu::Frame &frame, int64_t begin, int64_t end,
         for (int64_t k = 0; k < 64; ++k)
           x_row[k] = x_src_pair[k];
       }
-      float *s_rows = space.take<float>(256);
+      float *s_rows = s + first * 64;
       cpu::multiply<float>(x_rows, 64, W_matrix, 64, s_rows, 64, last - first, 64, 64);
       const float *w_s_etype = w_s + etype * 64;
       for (int64_t src_pair = first; src_pair < last; ++src_pair) {
         const float *s_row = s_rows + (src_pair - first) * 64;
         const float mul = cpu::sum<float>(64, [&](int64_t r) { return s_row[r] * w_s_etype[r]; });
-        float *s_to = s + src_pair * 64;
-        for (int64_t k = 0; k < 64; ++k)
-          s_to[k] = s_row[k];
         dot[src_pair] = mul;
       }
     }
@@ -131,20 +116,22 @@ HECTOR_KERNEL void hector_out_att_total(const cpu::Frame &frame, int64_t begin, 
     if (top_count == 0)
       top = 0.0f;
     float total_node = 0.0f;
-    float total_node_blocks;
-    bool total_node_has_blocks = false;
     float *att_rows_node = space.take<float>(int64_t{edges_dst[node + 1] - edges_dst[node]});
-    for (int64_t edge = edges_dst[node]; edge < edges_dst[node + 1]; ++edge) {
-      const float att_row = att_rows[edge - edges_dst[node]];
-      const float att_edge = cpu::exp(att_row - top);
-      total_node += att_edge;
-      att[edge] = att_edge;
-      att_rows_node[edge - edges_dst[node]] = att_edge;
-      if (cpu::endsBlock(edge))
-        cpu::moveSum(total_node, total_node_blocks, total_node_has_blocks);
+    for (int64_t from = edges_dst[node]; from < edges_dst[node + 1]; from += cpu::kBlockEdges) {
+      const int64_t to = cpu::smallest(from + cpu::kBlockEdges, edges_dst[node + 1]);
+      alignas(64) float total_node_sums[cpu::kSums<float>];
+      cpu::fill<float>(total_node_sums, 0.0f, cpu::kSums<float>);
+      for (int64_t first = from; first < to; first += cpu::kSums<float>)
+        for (int64_t i = 0; i < cpu::kSums<float>; ++i) {
+          const int64_t edge = first + i;
+          const float att_row = att_rows[edge - edges_dst[node]];
+          const float att_edge = cpu::exp(att_row - top);
+          total_node_sums[i] += cpu::choose(edge < to, att_edge, 0.0f);
+          if (edge < to) att[edge] = att_edge;
+          att_rows_node[edge - edges_dst[node]] = att_edge;
+        }
+      total_node += cpu::joinSums(total_node_sums, [](float a, float b) { return a + b; });
     }
-    if (total_node_has_blocks)
-      total_node += total_node_blocks;
     total[node] = total_node;
     alignas(64) float out_node[64];
     cpu::fill<float>(out_node, 0.0f, 64);
@@ -308,23 +295,11 @@ HECTOR_KERNEL void hector_grad_w_t(const cpu::Frame &frame, int64_t begin, int64
     const int64_t last = first + 1;
     const int64_t etype = first;
     cpu::Scratch space = fixed;
-    float *sum_rows = space.take<float>(64);
-    for (int64_t etype = first; etype < last; ++etype) {
-      const float *sum_etype = sum + etype * 64;
-      float *sum_row = sum_rows + (etype - first) * 64;
-      for (int64_t k = 0; k < 64; ++k)
-        sum_row[k] = sum_etype[k];
-    }
-    float *product_rows = space.take<float>(64);
+    const float *sum_rows = sum + first * 64;
+    float *product_rows = grad_w_t + first * 64;
     const float *W_matrix = W + etype * 4096;
     cpu::multiply<float>(sum_rows, 64, W_matrix, 64, product_rows, 64, last - first, 64, 64);
     cpu::clearZeroRows<float>(sum_rows, 64, product_rows, 64, last - first, 64, 64);
-    for (int64_t etype = first; etype < last; ++etype) {
-      const float *product_row = product_rows + (etype - first) * 64;
-      float *grad_w_t_to = grad_w_t + etype * 64;
-      for (int64_t k = 0; k < 64; ++k)
-        grad_w_t_to[k] = product_row[k];
-    }
   }
 }
 
@@ -417,7 +392,7 @@ HECTOR_KERNEL void hector_grad_s(const cpu::Frame &frame, int64_t begin, int64_t
       const float *w_s_etype = w_s + etype * 64;
       float *grad_s_rows = space.take<float>(2048);
       float *x_rows = space.take<float>(2048);
-      float *grad_s_rows_2 = space.take<float>(2048);
+      float *grad_s_rows_2 = grad_s + first * 64;
       for (int64_t from = first; from < last; from += 4) {
         const int64_t to = cpu::smallest(from + 4, last);
         for (int64_t src_pair = from; src_pair < to; ++src_pair) {
@@ -439,12 +414,6 @@ HECTOR_KERNEL void hector_grad_s(const cpu::Frame &frame, int64_t begin, int64_t
             64, to - from, 64, 64);
         cpu::clearZeroRows<float>(grad_s_rows + (from - first) * 64, 64, grad_s_rows_2 + (from - first) * 64, 64, to -
             from, 64, 64);
-        for (int64_t src_pair = from; src_pair < to; ++src_pair) {
-          const float *grad_s_row = grad_s_rows_2 + (src_pair - first) * 64;
-          float *grad_s_to = grad_s + src_pair * 64;
-          for (int64_t k = 0; k < 64; ++k)
-            grad_s_to[k] = grad_s_row[k];
-        }
       }
       cpu::forNonZeroRows(grad_s_rows, 64, last - first, [&](int64_t from, int64_t count) {
         cpu::addOuterProducts<float>(x_rows + from * 64, 64, grad_s_rows + from * 64, 64, grad_s_2_part, 64, count, 64,

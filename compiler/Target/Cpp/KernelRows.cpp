@@ -251,8 +251,7 @@ static std::optional<llvm::SmallVector<int64_t>> stridesOf(AffineExpr offset, un
 /// of a row of k1 side by side.
 bool KernelWriter::writeMatrixProduct(kern::MapOp map) {
   if (map.getFn() != Fn::Mul || map.getCombine() != ReduceKind::Sum || map.getSizes().size() != 2 ||
-      kern::rowSize(map.getResult().getType()) == 1 ||
-      map.getReduced().size() != 1)
+      kern::rowSize(map.getResult().getType()) == 1 || map.getReduced().size() != 1)
     return false;
   Value result = map.getResult();
   Type element = kern::elementType(result.getType());
@@ -423,7 +422,8 @@ void KernelWriter::writeFetch(kern::LoadOp load) {
   // Rows that are not found by an index follow one another, which processors see by themselves.
   Domain level = load.getLevel();
   RowsType type = load.getTable().getType();
-  const int64_t bytes = type.getRowSize() * std::max<int64_t>(type.getElementTypeBitWidth() / 8, 1);
+  const Type stored = type.getElementType();
+  const int64_t bytes = type.getRowSize() * (stored.isIntOrFloat() ? (stored.getIntOrFloatBitWidth() + 7) / 8 : 8);
   // Small tables are near anyway: those of node types, and single numbers of nodes.
   constexpr int64_t kSmall = 16, kAhead = 4096;
   if (load.getPath().empty() || level <= Domain::EdgeType || type.getDomain() <= Domain::NodeType ||

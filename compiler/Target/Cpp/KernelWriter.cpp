@@ -33,9 +33,8 @@ void KernelWriter::writeBody(mlir::Block &block) {
 
 void KernelWriter::writeFor(kern::ForOp loop) {
   // Nothing may be left of a loop that only copies.
-  if (llvm::all_of(loop.getBody().front(), [&](Operation &op) {
-        return leftOut.contains(&op) || mlir::isa<kern::GetOp, kern::LoadOp>(op);
-      }))
+  if (llvm::all_of(loop.getBody().front(),
+                   [&](Operation &op) { return leftOut.contains(&op) || mlir::isa<kern::GetOp, kern::LoadOp>(op); }))
     return;
   std::string row = cpp::levelName(loop.getDomain());
   std::string begin = "begin", end = "end";
