@@ -1,31 +1,19 @@
 #include "driver/BenchFile.h"
 
-#include "language/Diagnostics.h"
-#include "language/Utf8.h"
+#include "driver/TomlReader.h"
 #include "runtime/base/Text.h"
-#include "runtime/storage/File.h"
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
-
-// Only this file sees the library. Failures are results.
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
 
 namespace hector {
 
 namespace fs = std::filesystem;
-using language::Diagnostic;
-using language::Diagnostics;
-using language::Place;
-using language::Source;
 
 std::string_view phaseName(BenchPhase phase) {
   return phase == BenchPhase::Training ? "training" : "inference";
@@ -50,56 +38,18 @@ namespace {
 constexpr std::array<std::string_view, 4> kDtypes = {"f64", "f32", "bf16", "f16"};
 constexpr std::string_view kSkewed = "skewed";  // the kind of graph that has no counts of its own
 
-/// "a, b or c".
-std::string listed(std::span<const std::string_view> words, const char *last = " or ") {
-  std::string text;
-  for (size_t i = 0; i < words.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == words.size() ? last : ", ") + std::string(words[i]);
-  return text;
-}
-
-/// "; did you mean `sweep`?", or nothing.
-std::string suggestion(std::string_view word, const std::vector<std::string_view> &words) {
-  const std::string_view near = language::nearest(word, words);
-  return near.empty() ? "" : "; did you mean `" + std::string(near) + "`?";
-}
-
-std::string kindOf(const toml::node &node) {
-  switch (node.type()) {
-  case toml::node_type::table:
-    return "a table";
-  case toml::node_type::array:
-    return "a list";
-  case toml::node_type::string:
-    return "a text";
-  case toml::node_type::integer:
-    return "a whole number";
-  case toml::node_type::floating_point:
-    return "a number";
-  case toml::node_type::boolean:
-    return "true or false";
-  default:
-    return "a date or time";
-  }
-}
-
 bool exists(const std::string &path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
 }
 
-class Reader {
+class Reader : private TomlReader {
 public:
-  Reader(std::string text, const std::string &path) : source(path, std::move(text)) { file.path = path; }
+  Reader(std::string text, const std::string &path) : TomlReader(std::move(text), path) { file.path = path; }
 
   Result<BenchFile> read();
 
 private:
-  /// A key and its value.
-  struct Entry {
-    const toml::key *key;
-    const toml::node *value;
-  };
   /// The values that a key of the sweep takes.
   struct Axis {
     std::string name;
@@ -107,36 +57,7 @@ private:
     const toml::key *key;
   };
 
-  // --- places and kinds of values
-  uint32_t offsetOf(const toml::source_position &position) const;
-  Place placeOf(const toml::source_region &region) const;
-  Diagnostic &error(const toml::node &node, std::string message) {
-    return diagnostics.error(placeOf(node.source()), std::move(message));
-  }
-  void expected(const toml::node &node, const std::string &what, const std::string &kind) {
-    error(node, what + " is " + kind + ", but this is " + kindOf(node));
-  }
-  std::optional<std::string> text(const toml::node &node, const std::string &what);
-  std::optional<int64_t> whole(const toml::node &node, const std::string &what, int64_t min, int64_t max);
-  std::optional<double> number(const toml::node &node, const std::string &what, double min);
-  std::optional<bool> truth(const toml::node &node, const std::string &what);
-  std::optional<std::string> word(const toml::node &node, const std::string &what,
-                                  std::span<const std::string_view> words);
-  /// The value as a list: itself, or its elements if it is a list. An empty list is an error.
-  std::vector<const toml::node *> listOf(const toml::node &node, const std::string &what);
-  /// The value of a setting as `--set` spells it.
-  std::optional<std::string> constant(const toml::node &node, const std::string &what);
-  const toml::table *tableOf(const toml::node &node, const std::string &what);
-
-  /// The entries of a table in the order of the file.
-  static std::vector<Entry> entriesOf(const toml::table &table);
-  /// Reports keys of a table that are not among `known`.
-  void checkKeys(const toml::table &table, const std::string &owner, const std::vector<std::string_view> &known);
-
   // --- parts of the file
-  std::string resolve(const std::string &path) const {
-    return (fs::path(file.path).parent_path() / path).lexically_normal().string();
-  }
   Status readModels(const toml::node &node);
   void readGraphs(const toml::node &node);
   void readGraph(const toml::node &node);
@@ -155,9 +76,6 @@ private:
   void makeRounds();
   void addCells(size_t model, size_t graph, BenchPhase phase);
 
-  Source source;
-  Diagnostics diagnostics;
-  toml::table root;
   BenchFile file;
   std::vector<BenchPhase> phases = {BenchPhase::Inference};
   BenchWay way;
@@ -165,127 +83,6 @@ private:
   std::map<std::string, std::string> sizes, attributes;  // as `--size` and `--set` spell their values
   std::vector<Axis> axes;
 };
-
-// --- places and kinds of values -------------------------------------------------------------------------------------
-
-uint32_t Reader::offsetOf(const toml::source_position &position) const {
-  const std::string_view line = source.lineText(position.line);
-  size_t offset = 0;
-  for (uint32_t column = 1; column < position.column && offset < line.size(); ++column)
-    offset += language::decodeUtf8(line, offset).length;
-  return line.empty() ? 0 : source.lineBegin(position.line) + static_cast<uint32_t>(offset);
-}
-
-Place Reader::placeOf(const toml::source_region &region) const {
-  const uint32_t begin = offsetOf(region.begin);
-  return {&source, begin, std::max(begin, offsetOf(region.end))};
-}
-
-std::optional<std::string> Reader::text(const toml::node &node, const std::string &what) {
-  if (auto value = node.value_exact<std::string>(); value && !value->empty())
-    return value;
-  if (node.is_string())
-    error(node, what + " is empty");
-  else
-    expected(node, what, "a text");
-  return std::nullopt;
-}
-
-std::optional<int64_t> Reader::whole(const toml::node &node, const std::string &what, int64_t min, int64_t max) {
-  auto value = node.value_exact<int64_t>();
-  if (!value)
-    expected(node, what, "a whole number");
-  else if (*value < min || *value > max)
-    error(node,
-          what + " is " + std::to_string(*value) + "; expected " + std::to_string(min) + " to " + std::to_string(max));
-  else
-    return value;
-  return std::nullopt;
-}
-
-std::optional<double> Reader::number(const toml::node &node, const std::string &what, double min) {
-  if (!node.is_number()) {
-    expected(node, what, "a number");
-    return std::nullopt;
-  }
-  const double value = *node.value<double>();
-  if (value >= min && std::isfinite(value))
-    return value;
-  char limit[32], given[32];
-  std::snprintf(limit, sizeof limit, "%g", min);
-  std::snprintf(given, sizeof given, "%g", value);
-  error(node, what + " is " + given + "; expected a number of at least " + limit);
-  return std::nullopt;
-}
-
-std::optional<bool> Reader::truth(const toml::node &node, const std::string &what) {
-  auto value = node.value_exact<bool>();
-  if (!value)
-    expected(node, what, "true or false");
-  return value;
-}
-
-std::optional<std::string> Reader::word(const toml::node &node, const std::string &what,
-                                        std::span<const std::string_view> words) {
-  auto value = text(node, what);
-  if (!value || std::find(words.begin(), words.end(), *value) != words.end())
-    return value;
-  error(node, what + " is " + inTicks(*value) + "; expected " + listed(words) +
-                  suggestion(*value, {words.begin(), words.end()}));
-  return std::nullopt;
-}
-
-std::vector<const toml::node *> Reader::listOf(const toml::node &node, const std::string &what) {
-  const toml::array *array = node.as_array();
-  if (!array)
-    return {&node};
-  if (array->empty())
-    error(node, what + " is an empty list; give one value at least");
-  std::vector<const toml::node *> values;
-  for (const toml::node &value : *array)
-    values.push_back(&value);
-  return values;
-}
-
-std::optional<std::string> Reader::constant(const toml::node &node, const std::string &what) {
-  if (auto value = node.value_exact<bool>())
-    return *value ? "True" : "False";
-  if (auto value = node.value_exact<int64_t>())
-    return std::to_string(*value);
-  if (node.is_floating_point()) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.17g", *node.value<double>());
-    return text;
-  }
-  if (auto value = node.value_exact<std::string>())
-    return value;
-  expected(node, what, "a number, a text, true or false");
-  return std::nullopt;
-}
-
-const toml::table *Reader::tableOf(const toml::node &node, const std::string &what) {
-  if (!node.is_table())
-    expected(node, what, "a table");
-  return node.as_table();
-}
-
-std::vector<Reader::Entry> Reader::entriesOf(const toml::table &table) {
-  std::vector<Entry> entries;
-  for (const auto &[key, value] : table)
-    entries.push_back({&key, &value});
-  std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) {
-    const toml::source_position &x = a.key->source().begin, &y = b.key->source().begin;
-    return std::pair(x.line, x.column) < std::pair(y.line, y.column);
-  });
-  return entries;
-}
-
-void Reader::checkKeys(const toml::table &table, const std::string &owner, const std::vector<std::string_view> &known) {
-  for (const Entry &entry : entriesOf(table))
-    if (const std::string_view key = entry.key->str(); std::find(known.begin(), known.end(), key) == known.end())
-      diagnostics.error(placeOf(entry.key->source()), owner + " has no " + inTicks(key) + suggestion(key, known))
-          .suggest("its keys are " + listed(known, " and "));
-}
 
 // --- models ---------------------------------------------------------------------------------------------------------
 
@@ -562,8 +359,7 @@ void Reader::readSettings(const toml::table &table) {
           sizes[name] = std::to_string(*size);
         if (std::none_of(file.models.begin(), file.models.end(),
                          [&](const BenchModel &model) { return model.model.signature.hasSize(name); }))
-          diagnostics.error(placeOf(entry.key->source()),
-                            "no model has a size " + inTicks(name) + suggestion(name, namesOfModels()));
+          error(*entry.key, "no model has a size " + inTicks(name) + suggestion(name, namesOfModels()));
       }
     } else {
       allSizes = whole(*given, "`size`", 1, kMostSize);
@@ -577,8 +373,7 @@ void Reader::readSettings(const toml::table &table) {
         attributes[name] = *value;
       if (std::none_of(file.models.begin(), file.models.end(),
                        [&](const BenchModel &model) { return model.model.signature.findAttribute(name); }))
-        diagnostics.error(placeOf(entry.key->source()),
-                          "no model has an attribute " + inTicks(name) + suggestion(name, namesOfModels()));
+        error(*entry.key, "no model has an attribute " + inTicks(name) + suggestion(name, namesOfModels()));
     }
 }
 
@@ -592,9 +387,8 @@ void Reader::readSweep(const toml::node &node) {
     known.insert(known.end(), {"size", "passes", "dtype", "threads"});
     const bool isOwn = name == "size" || name == "passes" || name == "dtype" || name == "threads";
     if (!isOwn && !isKnownToAModel(name)) {
-      diagnostics.error(placeOf(entry.key->source()), "no model has a size or attribute " + inTicks(name) +
-                                                          ", and it is none of size, passes, dtype and threads" +
-                                                          suggestion(name, known));
+      error(*entry.key, "no model has a size or attribute " + inTicks(name) +
+                            ", and it is none of size, passes, dtype and threads" + suggestion(name, known));
       continue;
     }
     axes.push_back({name, listOf(*entry.value, inTicks(name)), entry.key});
@@ -677,21 +471,15 @@ void Reader::makeRounds() {
 }
 
 Result<BenchFile> Reader::read() {
-  toml::parse_result parsed = toml::parse(source.text(), file.path);
-  if (!parsed) {
-    diagnostics.error(placeOf(parsed.error().source()), std::string(parsed.error().description()));
-    return Status::located(diagnostics.render());
-  }
-  root = std::move(parsed).table();
+  if (!parse())
+    return failure();
   checkKeys(root, "a benchmark",
             {"model", "graph", "size", "set", "phase", "passes", "dtype", "threads", "sweep", "measure", "verify",
              "machine", "seed"});
   if (!root.contains("model") || !root.contains("graph"))
-    diagnostics
-        .error({&source, 0, 0},
-               "the benchmark has no " + std::string(root.contains("graph")   ? "`model`"
-                                                     : root.contains("model") ? "`graph`"
-                                                                              : "`model` and no `graph`"))
+    error("the benchmark has no " + std::string(root.contains("graph")   ? "`model`"
+                                                : root.contains("model") ? "`graph`"
+                                                                         : "`model` and no `graph`"))
         .suggest("name both: model = [\"rgcn.hec\"], graph = [\"aifb.safetensors\"]");
   if (const toml::node *given = root.get("model"))
     if (Status status = readModels(*given); !status.isOk())
@@ -723,7 +511,7 @@ Result<BenchFile> Reader::read() {
         error(*given, machine.status().message());
     }
   if (!diagnostics.empty())
-    return Status::located(diagnostics.render());
+    return failure();
   makeRounds();
   // Sizes that have no value, and values that an attribute does not take.
   for (const std::vector<BenchCell> &round : file.rounds)
@@ -732,15 +520,15 @@ Result<BenchFile> Reader::read() {
       auto binding = bind(model, cell.settings);
       const std::string owner = inTicks(file.models[cell.model].name) + ": ";
       if (!binding)
-        diagnostics.error({&source, 0, 0}, owner + binding.status().message());
+        error(owner + binding.status().message());
       else
         for (const language::SizeDecl &size : model.signature.sizes)
           if (!binding->sizes.contains(size.name))
-            diagnostics.error({&source, 0, 0}, owner + "size " + inTicks(size.name) + " has no value")
+            error(owner + "size " + inTicks(size.name) + " has no value")
                 .suggest("add it: size = { " + size.name + " = 64 }, or size = 64 for all sizes");
     }
   if (!diagnostics.empty())
-    return Status::located(diagnostics.render());
+    return failure();
   return std::move(file);
 }
 
@@ -751,13 +539,10 @@ Result<BenchFile> parseBenchFile(std::string text, const std::string &path) {
 }
 
 Result<BenchFile> readBenchFile(const std::string &path) {
-  auto mapped = mapFile(path);
-  if (!mapped)
-    return std::move(mapped).status();
-  constexpr size_t kMostBytes = size_t{1} << 20;
-  if (mapped->bytes.size() > kMostBytes)
-    return Status::invalid("benchmark " + inTicks(path) + " is larger than 1 MiB");
-  return parseBenchFile(std::string(reinterpret_cast<const char *>(mapped->bytes.data()), mapped->bytes.size()), path);
+  auto text = readTomlText(path, "benchmark");
+  if (!text)
+    return std::move(text).status();
+  return parseBenchFile(std::move(*text), path);
 }
 
 }  // namespace hector

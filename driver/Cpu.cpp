@@ -46,7 +46,14 @@ struct Candidate {
 static Result<Candidate> tryPlan(const Program &program, const Graph &graph, const Tensors &tensors,
                                  const std::string &passes, int threads, double memoryWeight) {
   Program copy = program.clone();
-  if (Status status = copy.runPasses(passes, {}, memoryWeight); !status.isOk())
+  std::string taken = passes;
+  PassOutput output;
+  output.onPlans = [&](const std::vector<PlanCost> &plans) {
+    for (const PlanCost &plan : plans)
+      if (plan.isTaken)
+        taken = plan.name;
+  };
+  if (Status status = copy.runPasses(passes, output, memoryWeight); !status.isOk())
     return status;
   const double seconds = flow::estimate(copy.function(), copy.groupOptions()).seconds;
   if (Status status = copy.formGroups(); !status.isOk())
@@ -58,7 +65,7 @@ static Result<Candidate> tryPlan(const Program &program, const Graph &graph, con
   if (!memory)
     return std::move(memory).status();
   return Candidate{
-      {std::move(copy), std::make_shared<const exec::Plan>(std::move(*plan))}, memory->peakBytes(), seconds};
+      {std::move(copy), std::make_shared<const exec::Plan>(std::move(*plan)), std::move(taken)}, memory->peakBytes(), seconds};
 }
 
 /// Says that no plan fits, and what would change that.

@@ -35,6 +35,7 @@ struct PlanOptions {
 struct Planned {
   Program program;
   std::shared_ptr<const exec::Plan> plan;
+  std::string passes;  // those that ran: `default` stands for the plan that it chose
 };
 
 /// Compiles a program, before any pass and with its graph attached, so that it fits into the memory that the options

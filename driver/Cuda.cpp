@@ -29,7 +29,7 @@ Result<Planned> planForDevice(const Program &program, const Graph &graph, const 
   auto plan = makeCudaPlan(copy, {.precision = precision, .wideIds = exec::needsWideIds(graph)});
   if (!plan)
     return std::move(plan).status();
-  return Planned{std::move(copy), std::make_shared<const exec::Plan>(std::move(*plan))};
+  return Planned{std::move(copy), std::make_shared<const exec::Plan>(std::move(*plan)), passes};
 }
 
 Result<std::vector<NamedTensor>> runOnDevice(const Planned &planned, const Graph &graph, const Tensors &tensors,

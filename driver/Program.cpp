@@ -99,6 +99,34 @@ Result<Program> Program::import(const Model &model, const language::Binding &bin
                  options.gradients.has_value());
 }
 
+Result<Program> Program::compose(const std::string &name, std::span<const ProgramPart> parts,
+                                 std::span<const PartResult> results, const std::optional<Learning> &learning) {
+  std::shared_ptr<mlir::MLIRContext> context = parts.front().program->context;
+  std::string errors;
+  mlir::ScopedDiagnosticHandler handler(context.get(), [&](mlir::Diagnostic &diagnostic) {
+    errors += (errors.empty() ? "" : "; ") + diagnostic.str();
+    return mlir::success();
+  });
+  std::vector<Part> functions;
+  for (const ProgramPart &part : parts)
+    functions.push_back({part.name, part.program->function(), part.wires});
+  auto module = composeParts(*context, name, functions, results);
+  if (!module)
+    return Status::invalid("the parts of " + name + " do not fit together: " + errors);
+  Program whole(context, std::move(module), name, parts.front().program->type, learning.has_value());
+  if (!learning)
+    return whole;
+  mlir::Builder builder(context.get());
+  auto names = [&](const std::vector<std::string> &list) {
+    return builder.getStrArrayAttr(llvm::SmallVector<llvm::StringRef>(list.begin(), list.end()));
+  };
+  whole.function()->setAttr("flow.gradients", names(learning->gradients));
+  if (learning->optimiser)
+    whole.function()->setAttr("flow.optimiser", flow::OptimiserAttr::get(context.get(), *learning->optimiser,
+                                                                         names(learning->parameters)));
+  return whole;
+}
+
 Program Program::clone() const {
   Program copy(context, module().clone(), modelName, type, derivesGradients);
   copy.groups = groups;

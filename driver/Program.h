@@ -1,6 +1,7 @@
 /// A model compiled: flow, the passes that change it, and the loops that compute it.
 #pragma once
 
+#include "compiler/Import/Compose.h"
 #include "compiler/Pipelines/Pipelines.h"
 #include "driver/Model.h"
 #include "runtime/base/Status.h"
@@ -15,13 +16,19 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace hector {
+
+namespace flow {
+enum class OptimiserKind : uint32_t;
+}
 
 /// The types of number that programs compute with.
 enum class NumberType : uint8_t { F64, F32, F16, BF16 };
@@ -50,6 +57,22 @@ struct PassOutput {
   bool dumps = false;  // print the IR after each pass that changed it, on standard error
 };
 
+class Program;
+
+/// A program within a larger one (`Part`).
+struct ProgramPart {
+  std::string name;
+  const Program *program = nullptr;
+  std::map<std::string, std::string> wires;
+};
+
+/// What a program that is put together learns from its gradients.
+struct Learning {
+  std::vector<std::string> gradients;               // inputs whose gradients are derived
+  std::optional<flow::OptimiserKind> optimiser;     // makes updates of some of them; none: of none
+  std::vector<std::string> parameters;              // those that it changes
+};
+
 /// A context with the dialects of flow, for any number of programs that are used by one thread at a time.
 std::shared_ptr<mlir::MLIRContext> makeContext();
 
@@ -60,6 +83,10 @@ public:
   /// that is no input; what is wrong with the model is reported with its places.
   static Result<Program> import(const Model &model, const language::Binding &binding, const ProgramOptions &options,
                                 std::shared_ptr<mlir::MLIRContext> context = makeContext());
+  /// Programs as one (`composeParts`). They share a context, and no pass has run on them. Fails if their tables do not fit
+  /// together.
+  static Result<Program> compose(const std::string &name, std::span<const ProgramPart> parts,
+                                 std::span<const PartResult> results, const std::optional<Learning> &learning = {});
   Program clone() const;
 
   /// Has passes choose by a graph's numbers. Takes memory for each of its edges and nodes. Fails if the graph lacks
@@ -81,6 +108,7 @@ public:
   mlir::func::FuncOp function() const { return *module().getOps<mlir::func::FuncOp>().begin(); }
   NumberType numbers() const { return type; }
   bool hasGradients() const { return derivesGradients; }
+  const std::shared_ptr<mlir::MLIRContext> &sharedContext() const { return context; }
 
 private:
   Program(std::shared_ptr<mlir::MLIRContext> context, mlir::OwningOpRef<mlir::ModuleOp> ir, std::string modelName,

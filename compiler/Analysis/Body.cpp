@@ -69,14 +69,16 @@ std::optional<unsigned> Body::find(Value value) const {
   return found == numberOf.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// Whether an argument is a parameter: a table of weights, not of rows and not the gradient of a result.
+/// Whether an argument is a parameter: a table of weights, and not of rows. Gradients of results and what an optimiser
+/// reads are none: they change with every step.
 static bool isParameter(mlir::func::FuncOp function, Value value) {
   auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
   if (!argument)
     return false;
   auto name = function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), "flow.name");
-  return mlir::cast<RowsType>(value.getType()).getDomain() <= Domain::EdgeType &&
-         !(name && name.getValue().starts_with("grad."));
+  auto startsWith = [&](llvm::StringRef start) { return name && name.getValue().starts_with(start); };
+  return mlir::cast<RowsType>(value.getType()).getDomain() <= Domain::EdgeType && !startsWith("grad.") &&
+         !startsWith("state.") && !startsWith("step.");
 }
 
 void Body::findPhases() {

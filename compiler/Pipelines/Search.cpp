@@ -52,10 +52,12 @@ std::unique_ptr<mlir::PassManager> Runner::makeManager(const Step &step) {
   auto manager = std::make_unique<mlir::PassManager>(context);
   manager->enableVerifier(verifies);
   auto &nested = manager->nest<mlir::func::FuncOp>();
-  if (step.pass)
+  if (step.pass) {
     step.pass->add(nested, step.mode);
-  else
+  } else {
     nested.addPass(flow::createDifferentiatePass());
+    nested.addPass(flow::createAddUpdatesPass());
+  }
   if (options.dumps)
     manager->enableIRPrinting(/*shouldPrintBeforePass=*/{},
                               /*shouldPrintAfterPass=*/[](mlir::Pass *, mlir::Operation *) { return true; },

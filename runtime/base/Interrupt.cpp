@@ -39,8 +39,18 @@ NotedInterrupts::~NotedInterrupts() {
     sigaction(kSignals[i], &previous[i], nullptr);
 }
 
+static thread_local int shields = 0;
+
+InterruptShield::InterruptShield() {
+  ++shields;
+}
+
+InterruptShield::~InterruptShield() {
+  --shields;
+}
+
 int interruptSignal() {
-  return noted;
+  return shields > 0 ? 0 : noted.load();
 }
 
 }  // namespace hector

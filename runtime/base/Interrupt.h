@@ -25,6 +25,16 @@ private:
 /// The signal that was noted, 0 while there is none. Long loops and writers check it from time to time.
 int interruptSignal();
 
+/// While it lives, its thread does not see the signal that was noted: for work that is finished all the same, such as a
+/// step of training and the file that keeps it.
+class InterruptShield {
+public:
+  InterruptShield();
+  InterruptShield(const InterruptShield &) = delete;
+  InterruptShield &operator=(const InterruptShield &) = delete;
+  ~InterruptShield();
+};
+
 /// What a shell expects of a process that stopped for that signal: 130 after Ctrl-C.
 inline int interruptExitCode() {
   return 128 + interruptSignal();

@@ -267,9 +267,7 @@ Result<MachineDescription> readMachine(const std::string &path) {
 }
 
 Status writeMachine(const std::string &path, const MachineDescription &machine) {
-  const std::string text = formatMachine(machine);
-  const std::span<const std::byte> piece = std::as_bytes(std::span(text));
-  return replaceFile(path, std::span(&piece, 1));
+  return replaceFile(path, formatMachine(machine));
 }
 
 std::span<const MachineDescription> shippedMachines() {

@@ -251,6 +251,11 @@ Status replaceFile(const std::string &path, Pieces pieces) {
   return Status::ok();
 }
 
+Status replaceFile(const std::string &path, std::string_view text) {
+  const std::span<const std::byte> piece = std::as_bytes(std::span(text));
+  return replaceFile(path, std::span(&piece, 1));
+}
+
 Status makeFolders(const std::string &folder) {
   std::filesystem::path made;
   for (const auto &part : std::filesystem::path(folder)) {

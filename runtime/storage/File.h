@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace hector {
 
@@ -25,6 +26,9 @@ Result<MappedFile> mapFile(const std::string &path);
 /// Devices and pipes are written directly; folders and read-only files are refused. Stops and leaves `path` as it was
 /// where an interrupt is noted meanwhile (`noteInterrupts`).
 Status replaceFile(const std::string &path, std::span<const std::span<const std::byte>> pieces);
+
+/// The same with one text.
+Status replaceFile(const std::string &path, std::string_view text);
 
 /// Creates the folder and those above it, where they are missing, for their owner only.
 Status makeFolders(const std::string &folder);

@@ -194,11 +194,6 @@ Status measureFile(const BenchFile &file, const WorkFolder &work, const BenchCom
   return Status::ok();
 }
 
-Status writeText(const std::string &path, const std::string &text) {
-  const std::span<const std::byte> piece = std::as_bytes(std::span(text));
-  return replaceFile(path, std::span(&piece, 1));
-}
-
 /// Measures all files. `isFine` tells whether all answers are right.
 Status bench(const BenchCommandOptions &options, bool &isFine) {
   if (options.files.size() > 1 && !options.keepFolder.empty())
@@ -241,10 +236,10 @@ Status bench(const BenchCommandOptions &options, bool &isFine) {
     for (const BenchRow &row : report.rows)
       isFine &= row.isFine();
   if (!options.jsonPath.empty())
-    if (Status status = writeText(options.jsonPath, formatBenchJson(reports, HECTOR_VERSION)); !status.isOk())
+    if (Status status = replaceFile(options.jsonPath, formatBenchJson(reports, HECTOR_VERSION)); !status.isOk())
       return status;
   if (!options.svgPath.empty())
-    if (Status status = writeText(options.svgPath, drawBench(reports)); !status.isOk())
+    if (Status status = replaceFile(options.svgPath, drawBench(reports)); !status.isOk())
       return status;
   return Status::ok();
 }

@@ -1,7 +1,7 @@
 #include "BenchReport.h"
 
 #include "DataMakeInfo.h"
-#include "Drawing.h"
+#include "runtime/base/Drawing.h"
 #include "runtime/base/Parallel.h"
 
 #include <nlohmann/json.hpp>

@@ -68,6 +68,34 @@ struct BenchCommandOptions {
   std::string graphFile;          // for that cell
 };
 
+struct TrainCommandOptions {
+  std::string graphPath;
+  std::string configPath;           // empty: flags alone
+  std::string resumePath;           // a checkpoint to continue; empty: start anew
+  std::string outPath;              // where checkpoints go; empty: nowhere
+  std::string metricsPath, svgPath;  // empty: none
+  std::vector<std::string> layers;  // as `training::parseLayer` takes them; these replace those of the file
+  // What replaces the file's value, if it is there.
+  std::optional<std::string> task, optimiser, schedule, input, classWeights, passes;
+  std::optional<double> rate, decay, dropout, validShare;
+  std::optional<int64_t> epochs, patience, evaluate, checkpoint, inputSize;
+  std::optional<int64_t> negatives, batch;
+  std::optional<uint64_t> seed;
+  std::optional<int> threads;
+  int64_t numSeeds = 1;     // runs with this many seeds, from the first on
+  std::string memoryLimit;  // bytes, such as 8G; empty: what the machine has
+  bool isDry = false;       // prints the configuration and ends
+  bool isQuiet = false;     // no line per epoch
+};
+
+struct InferCommandOptions {
+  std::string checkpointPath, graphPath;
+  std::string outPath;         // .csv or .safetensors
+  std::string embeddingsPath;  // .csv or .safetensors; empty: none
+  int threads = 0;
+  std::string memoryLimit;
+};
+
 /// Prints a failure and gives the exit code for it.
 int report(const Status &status);
 
@@ -78,6 +106,8 @@ void throwWhereLlvmFindsNoMemory();
 int runCommand(const RunOptions &options);
 int compileCommand(const CompileOptions &options);
 int benchCommand(const BenchCommandOptions &options);
+int trainCommand(const TrainCommandOptions &options);
+int inferCommand(const InferCommandOptions &options);
 int doctorCommand();
 
 }  // namespace hector

@@ -236,8 +236,7 @@ static Status compileModel(CompileOptions options) {
     std::fwrite(text.data(), 1, text.size(), stdout);  // what goes wrong is seen when the program ends
     return Status::ok();
   }
-  const std::span<const std::byte> piece = std::as_bytes(std::span(text));
-  return replaceFile(options.outPath, std::span(&piece, 1));
+  return replaceFile(options.outPath, text);
 }
 
 int compileCommand(const CompileOptions &options) {

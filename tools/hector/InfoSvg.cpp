@@ -1,7 +1,7 @@
 /// `hector data info --svg`: the same numbers as a picture of one page.
 
 #include "DataMakeInfo.h"
-#include "Drawing.h"
+#include "runtime/base/Drawing.h"
 #include "runtime/base/Memory.h"
 
 #include <algorithm>

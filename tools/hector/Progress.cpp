@@ -32,6 +32,15 @@ void ProgressLine::update(int64_t done, int64_t total) {
   show(task + " … " + std::to_string(static_cast<int>(part * 100)) + " %");
 }
 
+void ProgressLine::say(const std::string &text, bool isLast) {
+  const auto now = Clock::now();
+  std::lock_guard lock(mutex);
+  if (now < next && !(isLast && !isTerminal))
+    return;
+  next = now + (isTerminal ? 100ms : 5s);
+  show(text);
+}
+
 void ProgressLine::begin(std::string nextTask) {
   std::lock_guard lock(mutex);
   task = std::move(nextTask);

@@ -20,6 +20,8 @@ public:
 
   /// May be called from any thread and as often as one likes.
   void update(int64_t done, int64_t total);
+  /// Shows a line of its own, if the last one is old enough or `isLast`.
+  void say(const std::string &text, bool isLast = false);
   /// Names the next task; nothing is counted until `update`.
   void begin(std::string next);
 

@@ -7,6 +7,7 @@
 #include "DataMakeInfo.h"
 #include "MachineCommand.h"
 #include "Options.h"
+#include "TrainCommand.h"
 #include "language/Diagnostics.h"
 #include "runtime/base/Parallel.h"
 #include "runtime/base/Program.h"
@@ -19,24 +20,6 @@
 #include <filesystem>
 
 using namespace hector;
-
-/// A check that an option's value is one of `names`.
-static CLI::Validator oneOf(std::vector<std::string> names) {
-  std::string shown;  // in --help, where shell completion finds it
-  for (const std::string &name : names)
-    shown += (shown.empty() ? "{" : ",") + name;
-  return CLI::Validator(
-      [names](std::string &value) -> std::string {
-        std::string list;
-        for (const std::string &name : names) {
-          if (value == name)
-            return {};
-          list += (list.empty() ? "" : name == names.back() ? " or " : ", ") + name;
-        }
-        return "`" + value + "` is not " + list;
-      },
-      shown + "}");
-}
 
 /// A check that an option's value is a number of 64 bits without a sign; CLI11 would take -1 for the largest.
 static CLI::Validator unsignedNumber() {
@@ -306,6 +289,7 @@ static int hectorMain(int argc, char **argv) {
   auto runImportOrCheck = addDataImportAndCheck(*dataApp);
   auto runMakeOrInfo = addDataMakeAndInfo(*dataApp);
 
+  auto runTrain = addTrain(app);
   auto runBench = addBench(app);
   auto runMachine = addMachine(app);
   auto runCache = addCache(app);
@@ -333,6 +317,8 @@ static int hectorMain(int argc, char **argv) {
   if (auto code = runImportOrCheck())
     return *code;
   if (auto code = runMakeOrInfo())
+    return *code;
+  if (auto code = runTrain())
     return *code;
   if (auto code = runBench())
     return *code;

@@ -71,6 +71,7 @@ def Flow_Dialect : Dialect {
     - (A5) `flow.gradients` is a list of strings on a function: the inputs that get gradients.
     - (A6) `flow.relation_ends` is a list of `#flow.map<src_ntype>` and `#flow.map<dst_ntype>` on a function.
     - (A7) `flow.phase` is a `#flow.phase` on a function that `flow-split-phases` made of the groups of one phase.
+    - (A8) `flow.optimiser` is a `#flow.optimiser` on a function whose gradients are to become steps of training.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -238,6 +239,30 @@ def Flow_MachineAttr : AttrDef<Flow_Dialect, "Machine"> {
                         "int64_t":$lineBytes, "int64_t":$randomReads, "int64_t":$cachedReads, "int64_t":$productRate,
                         "int64_t":$scalarRate, "int64_t":$launch);
   let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Flow_OptimiserKind : I32EnumAttr<"OptimiserKind", "how parameters learn", [
+    I32EnumAttrCase<"Sgd", 0, "sgd">,
+    I32EnumAttrCase<"Adam", 1, "adam">,
+    I32EnumAttrCase<"AdamW", 2, "adamw">
+  ]> {
+  let cppNamespace = "::hector::flow";
+  let genSpecializedAttr = 0;
+}
+
+def Flow_OptimiserAttr : AttrDef<Flow_Dialect, "Optimiser"> {
+  let mnemonic = "optimiser";
+  let summary = "An optimiser, and the inputs that it changes.";
+  let description = [{
+    Functions carry it as `flow.optimiser` until `flow-add-updates` has made updates of their gradients.
+    - (C1) `parameters` is a list of strings, the names of inputs.
+    ```mlir
+    func.func @f() attributes {flow.optimiser = #flow.optimiser<adam, ["layer1.W", "layer1.bias"]>}
+    ```
+  }];
+  let parameters = (ins EnumParameter<Flow_OptimiserKind>:$kind, "::mlir::ArrayAttr":$parameters);
+  let assemblyFormat = "`<` $kind `,` $parameters `>`";
   let genVerifyDecl = 1;
 }
 

@@ -114,6 +114,11 @@ LogicalResult FlowDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return failure();
     return verifyKind<PhaseAttr>(op, attribute, "a #flow.phase");
   }
+  if (name == "flow.optimiser") {  // (A8)
+    if (failed(verifyOnFunction(op, attribute)))
+      return failure();
+    return verifyKind<OptimiserAttr>(op, attribute, "a #flow.optimiser");
+  }
   if (name == "flow.name")  // (A4)
     return op->emitOpError("has `flow.name`, which belongs on an argument or result of a function");
   return success();
@@ -248,6 +253,12 @@ LogicalResult MachineAttr::verify(function_ref<InFlightDiagnostic()> emitError, 
   for (int64_t number : {bandwidth, cacheBytes, lineBytes, randomReads, cachedReads, productRate, scalarRate, launch})
     if (number < 1)  // (C1)
       return emitError() << "a machine's numbers are at least 1, but one is " << number;
+  return success();
+}
+
+LogicalResult OptimiserAttr::verify(function_ref<InFlightDiagnostic()> emitError, OptimiserKind, ArrayAttr parameters) {
+  if (!llvm::all_of(parameters, llvm::IsaPred<StringAttr>))  // (C1)
+    return emitError() << "an optimiser changes a list of strings, the names of inputs, but is given " << parameters;
   return success();
 }
 

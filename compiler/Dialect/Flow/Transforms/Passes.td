@@ -10,6 +10,33 @@ class FlowPass<string passArg> : PassBase<passArg, "::hector::flow::FlowPass"> {
   let dependentDialects = ["::hector::flow::FlowDialect"];
 }
 
+def AddUpdatesPass : FlowPass<"flow-add-updates"> {
+  let summary = "Makes steps of an optimiser of the gradients of parameters.";
+  let description = [{
+    A function whose attribute `flow.optimiser` names an optimiser and parameters computes, in place of their gradients,
+    the parameters after one step:
+    ```mlir
+    func.func @f(%w {flow.name = "w"}, …) -> (…, … {flow.name = "grad.w"})
+        attributes {flow.optimiser = #flow.optimiser<sgd, ["w"]>, …}
+    ->
+    func.func @f(%w {flow.name = "w"}, …, %rate {flow.name = "step.rate"}, …) -> (…, … {flow.name = "next.w"})
+    ```
+    What the optimiser keeps from step to step is one more argument and one more result for each parameter, such as
+    `state.m.w` and `next.state.m.w`. Numbers that change with the step are arguments with a single row, so that one
+    plan serves all steps and all rates: `step.rate`, `step.decay`, and those of the optimiser.
+
+    | optimiser | state | step |
+    | --- | --- | --- |
+    | `sgd` | `b` | `b' = momentum·b + g`, `w' = w - rate·b'` with `g = grad + decay·w` |
+    | `adam` | `m`, `v` | `m' = beta1·m + gain1·g`, `v' = beta2·v + gain2·g²`, `w' = w - rate·m' / (scale·√v' + epsilon)` with the same `g` |
+    | `adamw` | `m`, `v` | the same with `g = grad`, and `w' = keep·w - …` |
+
+    The correction of bias is part of `rate` and `scale`: `rate = r / (1 - beta1^t)`, `scale = 1 / √(1 - beta2^t)`. Gradients of other
+    inputs stay results. The pass runs right after `flow-differentiate`, so that the passes on gradients see the whole step. It
+    removes the attribute, and does nothing where there is none.
+  }];
+}
+
 def AggregateFirstPass : FlowPass<"flow-aggregate-first"> {
   let summary = "Sums rows before they are multiplied by weights, where that takes less time.";
   let description = [{

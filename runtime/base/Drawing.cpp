@@ -1,4 +1,4 @@
-#include "Drawing.h"
+#include "runtime/base/Drawing.h"
 
 #include <cstdio>
 #include <string_view>
@@ -49,6 +49,19 @@ void Drawing::box(double x, double y, double width, double height, const char *f
 void Drawing::line(double x1, double y1, double x2, double y2, const char *colour) {
   body += "<line x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" + number(x2) + "\" y2=\"" + number(y2) +
           "\" stroke=\"" + colour + "\"/>\n";
+}
+
+void Drawing::dot(double x, double y, double radius, const char *fill) {
+  body += "<circle cx=\"" + number(x) + "\" cy=\"" + number(y) + "\" r=\"" + number(radius) + "\" fill=\"" + fill +
+          "\"/>\n";
+}
+
+void Drawing::path(std::span<const Point> points, const char *colour, double width) {
+  body += "<polyline fill=\"none\" stroke=\"" + std::string(colour) + "\" stroke-width=\"" + number(width) +
+          "\" stroke-linejoin=\"round\" points=\"";
+  for (size_t i = 0; i < points.size(); ++i)
+    body += (i > 0 ? " " : "") + number(points[i].x) + "," + number(points[i].y);
+  body += "\"/>\n";
 }
 
 std::string Drawing::finish(double width, double height, const std::string &title) const {

@@ -1,0 +1,361 @@
+/// `hector train`: parameters from a graph and labels.
+
+#include "Commands.h"
+#include "Progress.h"
+#include "runtime/base/Interrupt.h"
+#include "runtime/base/Memory.h"
+#include "runtime/base/Text.h"
+#include "runtime/graph/GraphFile.h"
+#include "runtime/storage/File.h"
+#include "training/Config.h"
+#include "training/LinkTrain.h"
+#include "training/Train.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+namespace hector {
+
+using namespace training;
+
+namespace {
+
+/// "0:42", "1:03:20".
+std::string formatDuration(double seconds) {
+  const auto whole = static_cast<long long>(std::lround(std::max(0.0, seconds)));
+  char text[48];
+  if (whole >= 3600)
+    std::snprintf(text, sizeof text, "%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
+  else
+    std::snprintf(text, sizeof text, "%lld:%02lld", whole / 60, whole % 60);
+  return text;
+}
+
+template <class T, class U> void replace(T &value, const std::optional<U> &given) {
+  if (given)
+    value = static_cast<T>(*given);
+}
+
+/// Has flags replace what a configuration says.
+Status applyFlags(Config &config, const TrainCommandOptions &options) {
+  if (!options.layers.empty()) {
+    config.layers.clear();
+    for (const std::string &text : options.layers) {
+      auto layer = parseLayer(text);
+      if (!layer)
+        return std::move(layer).status().during("--layer");
+      config.layers.push_back(std::move(*layer));
+    }
+  }
+  // The command line has checked the words.
+  auto word = [](auto &value, const std::optional<std::string> &given, auto fromName) {
+    if (given)
+      value = *fromName(*given);
+  };
+  word(config.task, options.task, taskFromName);
+  word(config.input.kind, options.input, inputKindFromName);
+  word(config.optimiser.kind, options.optimiser, optimiserFromName);
+  word(config.schedule.kind, options.schedule, scheduleFromName);
+  word(config.classWeights, options.classWeights, classWeightsFromName);
+  if (options.inputSize)
+    config.input.size = *options.inputSize;
+  replace(config.optimiser.rate, options.rate);
+  replace(config.optimiser.decay, options.decay);
+  if (options.dropout)
+    for (size_t i = 0; i + 1 < config.layers.size(); ++i)
+      config.layers[i].dropout = *options.dropout;
+  replace(config.epochs, options.epochs);
+  replace(config.patience, options.patience);
+  replace(config.evaluate, options.evaluate);
+  replace(config.checkpoint, options.checkpoint);
+  replace(config.validShare, options.validShare);
+  replace(config.link.negatives, options.negatives);
+  replace(config.link.batch, options.batch);
+  replace(config.seed, options.seed);
+  replace(config.threads, options.threads);
+  replace(config.passes, options.passes);
+  return checkConfig(config);
+}
+
+/// The configuration that the options ask for, and the run that is continued.
+Result<TrainOptions> readOptions(const TrainCommandOptions &options) {
+  TrainOptions train;
+  train.checkpointPath = options.outPath;
+  if (!options.memoryLimit.empty()) {
+    const auto bytes = parseBytes(options.memoryLimit);
+    if (!bytes)
+      return Status::invalid("--memory-limit is " + inTicks(options.memoryLimit) + ", but needs " + kByteForms);
+    train.memoryLimit = *bytes;
+  }
+  if (!options.resumePath.empty()) {
+    if (!options.configPath.empty() || !options.layers.empty())
+      return Status::invalid("--resume continues with the layers and the configuration of its file; leave out --config and "
+                             "--layer");
+    auto checkpoint = loadCheckpoint(options.resumePath);
+    if (!checkpoint)
+      return std::move(checkpoint).status();
+    train.config = checkpoint->config;
+    train.resume = std::move(*checkpoint);
+  } else if (!options.configPath.empty()) {
+    auto config = readConfig(options.configPath);
+    if (!config)
+      return std::move(config).status();
+    train.config = std::move(*config);
+  } else if (options.layers.empty() && options.task != "link") {
+    return Status::invalid("which layers? Give --layer, as in --layer rgcn:16,relu --layer rgcn, or --config FILE");
+  }
+  if (Status status = applyFlags(train.config, options); !status.isOk())
+    return status;
+  return train;
+}
+
+/// Shows epochs as they come.
+class EpochLines {
+public:
+  EpochLines(const Config &config, bool isQuiet) : config(config), isQuiet(isQuiet), line("compiling") {
+    if (!isQuiet)
+      line.begin("compiling");
+  }
+
+  void start() { begin = std::chrono::steady_clock::now(); }
+  void show(const EpochRecord &record) {
+    if (first == 0)
+      first = record.epoch - 1;
+    for (const auto &[name, value] : record.metrics)
+      latest[name] = value;
+    if (isQuiet)
+      return;
+    const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const auto done = static_cast<double>(record.epoch - first);
+    const double rate = done / std::max(elapsed, 1e-9);
+    char numbers[96];
+    std::snprintf(numbers, sizeof numbers, "loss %.4f", record.loss);
+    std::string text = std::string(config.task == Task::Link ? "step " : "epoch ") + std::to_string(record.epoch) + "/" +
+                       std::to_string(config.epochs) + "  " + numbers;
+    for (const auto &[name, value] : latest) {
+      std::snprintf(numbers, sizeof numbers, "  %s %.4f", name.c_str(), value);
+      text += numbers;
+    }
+    std::snprintf(numbers, sizeof numbers, "  %.1f/s  ", rate);
+    text += numbers + formatDuration(static_cast<double>(config.epochs - record.epoch) / rate) + " left  " +
+            formatBytes(peakResidentBytes());
+    line.say(text, record.epoch == config.epochs);
+  }
+
+private:
+  const Config &config;
+  bool isQuiet;
+  ProgressLine line;
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  int64_t first = 0;
+  std::map<std::string, double> latest;
+};
+
+std::string metricsText(const std::map<std::string, double> &metrics) {
+  std::string text;
+  for (const auto &[name, value] : metrics) {
+    char number[64];
+    std::snprintf(number, sizeof number, "%s%s %.4f", text.empty() ? "" : ", ", name.c_str(), value);
+    text += number;
+  }
+  return text;
+}
+
+/// Whether the run was fit for a table of seeds.
+bool isComplete(const TrainResult &result) {
+  return result.reason == StopReason::Done || result.reason == StopReason::Patience;
+}
+
+/// What a run came to.
+void printResult(const GraphFile &graph, const TrainResult &result, const TrainOptions &options) {
+  const Checkpoint &checkpoint = result.checkpoint;
+  const char *unit = options.config.task == Task::Link ? "step" : "epoch";
+  if (result.reason == StopReason::Patience)
+    std::printf("stopped at epoch %lld: no better validation for %lld epochs\n", static_cast<long long>(result.stoppedAt),
+                static_cast<long long>(options.config.patience));
+  if (result.reason == StopReason::Interrupted)
+    std::printf("interrupted after %s %lld of %lld\n", unit, static_cast<long long>(checkpoint.epoch),
+                static_cast<long long>(options.config.epochs));
+  if (checkpoint.bestEpoch > 0)
+    std::printf("best %s: %lld, %.4f on the nodes that validate\n", unit, static_cast<long long>(checkpoint.bestEpoch),
+                checkpoint.bestMetric);
+  if (!result.metrics.empty())
+    std::printf("%s\n", metricsText(result.metrics).c_str());
+  if (result.majority > 0)
+    std::printf("the most frequent class alone: test.accuracy %.4f\n", result.majority);
+  if (result.confusion && result.confusion->total() > 0)
+    std::printf("\n%s\n", formatConfusion(*result.confusion, graph.labelNames).c_str());
+  if (result.secondsPerEpoch > 0)
+    std::printf("%.4g ms per %s, %s for the plan, %s in all\n", result.secondsPerEpoch * 1e3, unit,
+                formatBytes(result.planBytes).c_str(), formatBytes(peakResidentBytes()).c_str());
+}
+
+Status writeHistory(const TrainResult &result, const TrainCommandOptions &options, const std::string &title) {
+  const std::vector<EpochRecord> &history = result.checkpoint.history;
+  if (!options.metricsPath.empty()) {
+    if (Status status = replaceFile(options.metricsPath, formatHistory(history)); !status.isOk())
+      return status;
+    std::printf("wrote %s\n", options.metricsPath.c_str());
+  }
+  if (!options.svgPath.empty()) {
+    const std::string metric = result.checkpoint.config.task == Task::Link ? "mrr" : "accuracy";
+    if (Status status = replaceFile(options.svgPath, drawHistory(history, metric, title)); !status.isOk())
+      return status;
+    std::printf("wrote %s\n", options.svgPath.c_str());
+  }
+  return Status::ok();
+}
+
+/// Trains once with the configuration's seed.
+Result<TrainResult> trainOnce(const GraphFile &graph, const TrainOptions &options, bool isQuiet, bool isFirst) {
+  EpochLines lines(options.config, isQuiet);
+  TrainEvents events;
+  events.onNote = [&](const std::string &note) {
+    if (isFirst)
+      std::fprintf(stderr, "note: %s\n", note.c_str());
+  };
+  events.onStart = [&](const std::vector<std::string> &description, int64_t numParameters) {
+    if (!isFirst)
+      return;
+    for (const std::string &text : description)
+      std::printf("%s\n", text.c_str());
+    std::printf("%lld parameters\n", static_cast<long long>(numParameters));
+    std::fflush(stdout);
+  };
+  events.onReady = [&] { lines.start(); };
+  events.onEpoch = [&](const EpochRecord &record) { lines.show(record); };
+  return options.config.task == Task::Link ? trainLinks(graph, options, events) : trainClasses(graph, options, events);
+}
+
+/// A table of several seeds, with mean and standard deviation.
+void printSeeds(const std::vector<std::pair<uint64_t, std::map<std::string, double>>> &runs) {
+  std::vector<std::string> names;
+  for (const auto &[name, value] : runs.front().second)
+    names.push_back(name);
+  std::printf("\n%-6s", "seed");
+  for (const std::string &name : names)
+    std::printf("  %14s", name.c_str());
+  std::printf("\n");
+  std::map<std::string, std::vector<double>> columns;
+  for (const auto &[seed, metrics] : runs) {
+    std::printf("%-6llu", static_cast<unsigned long long>(seed));
+    for (const std::string &name : names) {
+      std::printf("  %14.4f", metrics.at(name));
+      columns[name].push_back(metrics.at(name));
+    }
+    std::printf("\n");
+  }
+  auto mean = [](const std::vector<double> &values) {
+    double total = 0;
+    for (double value : values)
+      total += value;
+    return total / static_cast<double>(values.size());
+  };
+  std::printf("%-6s", "mean");
+  for (const std::string &name : names)
+    std::printf("  %14.4f", mean(columns[name]));
+  std::printf("\n%-6s", "sd");
+  for (const std::string &name : names) {
+    const double centre = mean(columns[name]);
+    std::vector<double> squares;
+    for (double value : columns[name])
+      squares.push_back((value - centre) * (value - centre));
+    const auto count = static_cast<double>(squares.size());
+    std::printf("  %14.4f", count > 1 ? std::sqrt(mean(squares) * count / (count - 1)) : 0.0);
+  }
+  std::printf("\n");
+}
+
+/// Says that the loss is no number any more, and what stays.
+Status diverged(const TrainResult &result, const TrainCommandOptions &options) {
+  const bool isKept = !options.outPath.empty() && result.checkpoint.epoch >= result.checkpoint.config.checkpoint;
+  return Status::invalid("the loss is no finite number any more in epoch " + std::to_string(result.stoppedAt) +
+                         "; try a smaller --rate than " + std::to_string(result.checkpoint.config.optimiser.rate) +
+                         (isKept ? "; " + options.outPath + " has the run as it was before" : ""));
+}
+
+Status trainSeeds(const GraphFile &graph, TrainOptions train, const TrainCommandOptions &options) {
+  std::vector<std::pair<uint64_t, std::map<std::string, double>>> runs;
+  const uint64_t firstSeed = train.config.seed;
+  const auto start = std::chrono::steady_clock::now();
+  for (int64_t i = 0; i < options.numSeeds; ++i) {
+    train.config.seed = firstSeed + static_cast<uint64_t>(i);
+    auto result = trainOnce(graph, train, options.isQuiet, i == 0);
+    if (!result)
+      return std::move(result).status();
+    if (result->reason == StopReason::Diverged)
+      return diverged(*result, options);
+    if (!isComplete(*result))
+      return Status::failed("interrupted");
+    std::fprintf(stderr, "seed %llu: %s\n", static_cast<unsigned long long>(train.config.seed),
+                 metricsText(result->metrics).c_str());
+    runs.emplace_back(train.config.seed, result->metrics);
+    if (i + 1 == options.numSeeds && result->majority > 0)
+      std::printf("the most frequent class alone: test.accuracy %.4f\n", result->majority);
+  }
+  printSeeds(runs);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::printf("%.2f s per seed\n", seconds / static_cast<double>(options.numSeeds));
+  return Status::ok();
+}
+
+Status train(const TrainCommandOptions &options) {
+  auto settings = readOptions(options);
+  if (!settings)
+    return std::move(settings).status();
+  if (options.numSeeds > 1 &&
+      !(options.outPath.empty() && options.resumePath.empty() && options.metricsPath.empty() && options.svgPath.empty()))
+    return Status::invalid("--seeds trains several times and sums up; leave out --out, --resume, --metrics and --svg");
+  std::printf("%s", formatConfig(settings->config).c_str());
+  if (options.isDry)
+    return Status::ok();
+  if (options.graphPath.empty())
+    return Status::invalid("which graph? Give --graph FILE, as `hector data import` writes it");
+  std::vector<std::string> readFiles = {options.graphPath, options.configPath};
+  for (const LayerConfig &layer : settings->config.layers)
+    readFiles.push_back(layer.model);
+  for (const std::string &path : {options.outPath, options.metricsPath, options.svgPath})
+    if (!path.empty())
+      if (Status status = refuseOverwriting(path, readFiles); !status.isOk())
+        return status;
+  auto graph = loadGraphFile(options.graphPath);
+  if (!graph)
+    return std::move(graph).status();
+  std::printf("\n%lld nodes, %lld edges, %lld edge types\n", static_cast<long long>(graph->graph.numNodes()),
+              static_cast<long long>(graph->graph.numEdges()), static_cast<long long>(graph->graph.numRelations()));
+  if (options.numSeeds > 1)
+    return trainSeeds(*graph, std::move(*settings), options);
+  auto result = trainOnce(*graph, *settings, options.isQuiet, true);
+  if (!result)
+    return std::move(result).status();
+  if (result->reason == StopReason::Diverged) {
+    if (Status status = writeHistory(*result, options, options.graphPath); !status.isOk())
+      return status;
+    return diverged(*result, options);
+  }
+  printResult(*graph, *result, *settings);
+  if (!options.outPath.empty())
+    std::printf("wrote %s\n", options.outPath.c_str());
+  if (Status status = writeHistory(*result, options, options.graphPath); !status.isOk())
+    return status;
+  return result->reason == StopReason::Interrupted
+             ? Status::failed("interrupted" + (options.outPath.empty()
+                                                   ? std::string("; nothing was kept, as there is no --out")
+                                                   : "; continue with --resume " + options.outPath))
+             : Status::ok();
+}
+
+}  // namespace
+
+int trainCommand(const TrainCommandOptions &options) {
+  noteInterrupts();
+  Status status = train(options);
+  if (status.isOk())
+    return kExitFine;
+  const int code = report(status);
+  return interruptSignal() ? interruptExitCode() : code;
+}
+
+}  // namespace hector

@@ -1,0 +1,185 @@
+#include "training/Learner.h"
+
+#include "driver/Kernels.h"
+#include "runtime/base/Parallel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace hector::training {
+
+// --- tables
+// -----------------------------------------------------------------------------------------------------------
+
+static void copyNumbers(const float *from, float *to, int64_t count) {
+  constexpr int64_t kGrain = int64_t{1} << 18;
+  parallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
+    std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin) * sizeof(float));
+  });
+}
+
+Table::Table(std::vector<int64_t> shape) {
+  view.shape = std::move(shape);
+  values = std::make_shared<std::vector<float>>(static_cast<size_t>(view.numElements()));
+  view.bytes = reinterpret_cast<const std::byte *>(values->data());
+  view.owner = values;
+}
+
+Table::Table(const Tensor &tensor) : Table(tensor.shape) {
+  if (tensor.dtype == DType::F32) {
+    std::memcpy(values->data(), tensor.bytes, tensor.numBytes());
+    return;
+  }
+  const std::vector<double> numbers = tensor.toDoubles();
+  std::transform(numbers.begin(), numbers.end(), values->begin(), [](double x) { return static_cast<float>(x); });
+}
+
+Tensor Table::copy() const {
+  return Table(view).tensor();
+}
+
+// --- compiling
+// --------------------------------------------------------------------------------------------------------
+
+Result<Compiled> compileProgram(Program program, const Graph &graph, const Tensors &tensors,
+                                const CompileSettings &settings) {
+  if (Status status = program.attachGraph(graph); !status.isOk())
+    return status;
+  PlanOptions options;
+  options.passes = settings.passes;
+  options.threads = settings.threads;
+  options.memoryLimit = settings.memoryLimit;
+  auto planned = planFor(program, graph, tensors, options);
+  if (!planned)
+    return std::move(planned).status();
+  auto kernels = loadKernels(*planned->plan);
+  if (!kernels)
+    return std::move(kernels).status();
+  exec::ExecOptions exec;
+  exec.threads = settings.threads;
+  exec.memoryLimit = settings.memoryLimit;
+  auto executor = exec::Executor::create(planned->plan, *kernels, graph, exec);
+  if (!executor)
+    return std::move(executor).status();
+  return Compiled{planned->plan, planned->passes, std::move(*kernels), std::move(exec), std::move(*executor)};
+}
+
+// --- learning
+// ---------------------------------------------------------------------------------------------------------
+
+Result<Learner> Learner::make(Program program, const Graph &graph, Tables parameters, const Tensors &state,
+                              const Tensors &inputs, const OptimiserConfig &optimiser,
+                              const CompileSettings &settings) {
+  Tensors tensors = inputs;
+  for (const auto &[name, table] : parameters)
+    tensors[name] = table.tensor();
+  auto compiled = compileProgram(std::move(program), graph, tensors, settings);
+  if (!compiled)
+    return std::move(compiled).status();
+  Learner learner(std::move(*compiled), optimiser);
+  learner.tables = std::move(parameters);
+  for (const exec::Port &input : learner.compiled.plan->inputs) {
+    if (input.name.starts_with("state.")) {
+      // The state of `layer1.W` has its shape.
+      const std::string name = input.name.substr(std::strlen("state."));
+      const std::string parameter = name.substr(name.find('.') + 1);
+      auto saved = state.find(name);
+      learner.kept.emplace(input.name, saved != state.end() ? Table(saved->second)
+                                                            : Table(learner.tables.at(parameter).tensor().shape));
+    } else if (input.name.starts_with("step.")) {
+      learner.numbers.emplace(input.name, Table(std::vector<int64_t>()));
+    } else if (auto given = inputs.find(input.name); given != inputs.end()) {
+      if (Status status = learner.setInput(input.name, given->second); !status.isOk())
+        return status;
+    }
+  }
+  if (Status status = learner.setTables(); !status.isOk())
+    return status;
+  return learner;
+}
+
+/// Hands the executor all that belongs to the learner. Numbers too: the phases before the first step want them.
+Status Learner::setTables() {
+  for (const Tables *all : {&tables, &kept})
+    for (const auto &[name, table] : *all)
+      if (Status status = setInput(name, table.tensor()); !status.isOk())
+        return status;
+  return setNumbers(0, 1);
+}
+
+Status Learner::bind(const Graph &graph) {
+  auto executor = exec::Executor::create(compiled.plan, compiled.kernels, graph, compiled.options);
+  if (!executor)
+    return std::move(executor).status();
+  compiled.executor = std::move(*executor);
+  return setTables();
+}
+
+Status Learner::setNumbers(int64_t step, double rateFactor) {
+  const double t = static_cast<double>(step) + 1, rate = optimiser.rate * rateFactor;
+  const bool isAdam = optimiser.kind != OptimiserKind::Sgd;
+  const std::map<std::string, double> values = {
+      {"step.rate", isAdam ? rate / (1 - std::pow(optimiser.beta1, t)) : rate},
+      {"step.scale", 1 / std::sqrt(1 - std::pow(optimiser.beta2, t))},
+      {"step.decay", optimiser.decay},
+      {"step.keep", 1 - rate * optimiser.decay},
+      {"step.momentum", optimiser.momentum},
+      {"step.beta1", optimiser.beta1},
+      {"step.gain1", 1 - optimiser.beta1},
+      {"step.beta2", optimiser.beta2},
+      {"step.gain2", 1 - optimiser.beta2},
+      {"step.epsilon", optimiser.epsilon},
+  };
+  for (auto &[name, table] : numbers) {
+    *table.data() = static_cast<float>(values.at(name));
+    if (Status status = setInput(name, table.tensor()); !status.isOk())
+      return status;
+  }
+  return Status::ok();
+}
+
+Status Learner::forward(uint64_t seed, int64_t step) {
+  compiled.executor.setTraining(seed, static_cast<uint64_t>(step));
+  return compiled.executor.run(exec::Phase::Graph, exec::Phase::Forward);
+}
+
+Status Learner::backward(int64_t step, double rateFactor) {
+  if (Status status = setNumbers(step, rateFactor); !status.isOk())
+    return status;
+  return compiled.executor.run(exec::Phase::Backward, exec::Phase::Backward);
+}
+
+Status Learner::take(const std::string &input, const Table &table) {
+  auto next = view("next." + input);
+  if (!next)
+    return std::move(next).status();
+  copyNumbers(static_cast<const float *>(next->data), table.data(), next->rows * next->spec->rowSize());
+  return setInput(input, table.tensor());
+}
+
+Status Learner::accept() {
+  for (const auto &[name, table] : tables)
+    if (Status status = take(name, table); !status.isOk())
+      return status;
+  for (const auto &[name, table] : kept)
+    if (Status status = take(name, table); !status.isOk())
+      return status;
+  return Status::ok();
+}
+
+Result<double> Learner::number(std::string_view result) const {
+  auto table = view(result);
+  if (!table)
+    return std::move(table).status();
+  return static_cast<double>(*static_cast<const float *>(table->data));
+}
+
+Tensors Learner::state() const {
+  Tensors all;
+  for (const auto &[name, table] : kept)
+    all[name.substr(std::strlen("state."))] = table.tensor();
+  return all;
+}
+
+}  // namespace hector::training
