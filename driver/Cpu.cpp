@@ -64,8 +64,9 @@ static Result<Candidate> tryPlan(const Program &program, const Graph &graph, con
   auto memory = exec::memoryFor(*plan, graph, threads, tensors);
   if (!memory)
     return std::move(memory).status();
-  return Candidate{
-      {std::move(copy), std::make_shared<const exec::Plan>(std::move(*plan)), std::move(taken)}, memory->peakBytes(), seconds};
+  return Candidate{{std::move(copy), std::make_shared<const exec::Plan>(std::move(*plan)), std::move(taken)},
+                   memory->peakBytes(),
+                   seconds};
 }
 
 /// Says that no plan fits, and what would change that.

@@ -122,8 +122,8 @@ Result<Program> Program::compose(const std::string &name, std::span<const Progra
   };
   whole.function()->setAttr("flow.gradients", names(learning->gradients));
   if (learning->optimiser)
-    whole.function()->setAttr("flow.optimiser", flow::OptimiserAttr::get(context.get(), *learning->optimiser,
-                                                                         names(learning->parameters)));
+    whole.function()->setAttr(
+        "flow.optimiser", flow::OptimiserAttr::get(context.get(), *learning->optimiser, names(learning->parameters)));
   return whole;
 }
 

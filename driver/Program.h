@@ -68,9 +68,9 @@ struct ProgramPart {
 
 /// What a program that is put together learns from its gradients.
 struct Learning {
-  std::vector<std::string> gradients;               // inputs whose gradients are derived
-  std::optional<flow::OptimiserKind> optimiser;     // makes updates of some of them; none: of none
-  std::vector<std::string> parameters;              // those that it changes
+  std::vector<std::string> gradients;            // inputs whose gradients are derived
+  std::optional<flow::OptimiserKind> optimiser;  // makes updates of some of them; none: of none
+  std::vector<std::string> parameters;           // those that it changes
 };
 
 /// A context with the dialects of flow, for any number of programs that are used by one thread at a time.
@@ -83,8 +83,8 @@ public:
   /// that is no input; what is wrong with the model is reported with its places.
   static Result<Program> import(const Model &model, const language::Binding &binding, const ProgramOptions &options,
                                 std::shared_ptr<mlir::MLIRContext> context = makeContext());
-  /// Programs as one (`composeParts`). They share a context, and no pass has run on them. Fails if their tables do not fit
-  /// together.
+  /// Programs as one (`composeParts`). They share a context, and no pass has run on them. Fails if their tables do not
+  /// fit together.
   static Result<Program> compose(const std::string &name, std::span<const ProgramPart> parts,
                                  std::span<const PartResult> results, const std::optional<Learning> &learning = {});
   Program clone() const;

@@ -1,10 +1,11 @@
-/// A training run as one safetensors file: everything that continuing it, or predicting with it, needs besides the graph.
+/// A training run as one safetensors file: everything that continuing it, or predicting with it, needs besides the
+/// graph.
 ///
-/// Tensors: `NAME` for each parameter, such as `layer1.W`; `state.m.layer1.W` and the like for what the optimiser keeps;
-/// `best.NAME` for the parameters of the best epoch so far, where validation chose one. Metadata: `hector.format` is
-/// "checkpoint/1"; `config` is TOML; `model.1`, `model.2` … are the texts of the layers; `epoch`, `plan`, `history` and
-/// the facts about the graph are texts and JSON; `tensors` lists the names of all tensors. Files are replaced in one step,
-/// so that a file is whole at any moment.
+/// Tensors: `NAME` for each parameter, such as `layer1.W`; `state.m.layer1.W` and the like for what the optimiser
+/// keeps; `best.NAME` for the parameters of the best epoch so far, where validation chose one. Metadata:
+/// `hector.format` is "checkpoint/1"; `config` is TOML; `model.1`, `model.2` … are the texts of the layers; `epoch`,
+/// `plan`, `history` and the facts about the graph are texts and JSON; `tensors` lists the names of all tensors. Files
+/// are replaced in one step, so that a file is whole at any moment.
 #pragma once
 
 #include "driver/Inputs.h"
@@ -21,7 +22,7 @@ namespace hector::training {
 
 /// What parameters rely on in a graph.
 struct GraphFacts {
-  int64_t numNodes = 0;  // matters where nodes have embeddings
+  int64_t numNodes = 0;                           // matters where nodes have embeddings
   std::vector<std::string> nodeTypes, edgeTypes;  // names, in the order of parameters
   std::vector<std::string> classes;               // names of labels, empty where they have none
   int64_t numClasses = 0;
@@ -36,9 +37,9 @@ struct Checkpoint {
   std::string inferencePlan;        // and for predictions
   int64_t epoch = 0;                // epochs done
   Tensors parameters;
-  Tensors state;                    // of the optimiser, by name without `state.`
-  Tensors best;                     // parameters of the best epoch; empty where the last ones are the best known
-  int64_t bestEpoch = 0;            // 0: none
+  Tensors state;          // of the optimiser, by name without `state.`
+  Tensors best;           // parameters of the best epoch; empty where the last ones are the best known
+  int64_t bestEpoch = 0;  // 0: none
   double bestMetric = 0;
   std::vector<EpochRecord> history;
   GraphFacts graph;

@@ -134,7 +134,6 @@ template <class Visitor> void describe(const ScheduleConfig *, Visitor &&field) 
 template <class Visitor> void describe(const LinkConfig *, Visitor &&field) {
   field("negatives", &LinkConfig::negatives, WholeRange{1, 1'000'000});
   field("batch", &LinkConfig::batch, WholeRange{1, 1'000'000'000});
-  field("edge_dropout", &LinkConfig::edgeDropout, kBelowOne);
   field("decay", &LinkConfig::decay, kNotNegative);
 }
 

@@ -1,7 +1,7 @@
 /// What a training run is made of: the stack of layers, the task, the optimiser and the schedule. Plain data.
 ///
-/// A configuration comes from a TOML file, from flags or from both; flags win. It resolves to one value, which is printed,
-/// stored in every checkpoint, and gives the same run again. No MLIR.
+/// A configuration comes from a TOML file, from flags or from both; flags win. It resolves to one value, which is
+/// printed, stored in every checkpoint, and gives the same run again. No MLIR.
 ///
 ///   task    = "classify"
 ///   layers  = [{ model = "rgcn", size = 16, activation = "relu", dropout = 0.5 }, { model = "rgcn" }]
@@ -76,10 +76,9 @@ struct ScheduleConfig {
 
 /// Link prediction: triples are scored by DistMult, and compete with triples whose head or tail was replaced.
 struct LinkConfig {
-  int64_t negatives = 64;   // replaced triples for each true one
-  int64_t batch = 30'000;   // true triples of a step
-  double edgeDropout = 0;   // share of the graph's edges that carry no messages in a step
-  double decay = 0;         // of the squared length of embeddings and relation vectors, added to the loss
+  int64_t negatives = 64;  // replaced triples for each true one
+  int64_t batch = 30'000;  // true triples of a step
+  double decay = 0;        // of the squared length of embeddings and relation vectors, added to the loss
 
   bool operator==(const LinkConfig &) const = default;
 };
@@ -125,8 +124,8 @@ std::optional<ScheduleKind> scheduleFromName(std::string_view name);
 std::optional<ClassWeights> classWeightsFromName(std::string_view name);
 
 /// A layer as flags spell it: "rgcn:16,relu,dropout=0.5,heads=4". The first word is the model; a number is the size;
-/// the name of an activation or norm stands for itself; `residual`; `dropout=P`; any other `NAME=VALUE` is a size of the
-/// model if the value is a whole number and the model has a size of that name, else an attribute. What is a size is
+/// the name of an activation or norm stands for itself; `residual`; `dropout=P`; any other `NAME=VALUE` is a size of
+/// the model if the value is a whole number and the model has a size of that name, else an attribute. What is a size is
 /// decided when the model is read, so both stay in `attributes` here.
 Result<LayerConfig> parseLayer(const std::string &text);
 

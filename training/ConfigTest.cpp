@@ -77,7 +77,7 @@ Config unusual() {
   config.input = {InputKind::Embedding, 32, Activation::Gelu, 0.25};
   config.optimiser = {OptimiserKind::Sgd, 1.0 / 3, 5e-4, 0.9, 0.8, 0.99, 1e-7};
   config.schedule = {ScheduleKind::Cosine, 5, 7, 0.1};
-  config.link = {3, 100, 0.5, 1e-3};
+  config.link = {3, 100, 1e-3};
   config.classWeights = ClassWeights::Balanced;
   config.epochs = 7;
   config.patience = 3;

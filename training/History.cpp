@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <initializer_list>
 #include <limits>
 #include <set>
 
@@ -119,13 +120,17 @@ std::string tickText(double value) {
   return text;
 }
 
-/// The smallest round number that is not below `value`: 1, 1.5, 2, 2.5 … times a power of ten.
-double roundUp(double value) {
+/// The smallest of `steps`, times a power of ten, that is not below `value`. The steps start at 1 and rise.
+double roundUp(double value, std::initializer_list<double> steps) {
   const double power = std::pow(10, std::floor(std::log10(value)));
-  for (double step : {1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0})
+  for (double step : steps)
     if (step * power >= value * (1 - 1e-9))
       return step * power;
   return 10 * power;
+}
+
+double nextLossStep(double value) {
+  return roundUp(value, {1, 1.5, 2, 2.5, 3, 4, 5, 6, 8});
 }
 
 /// Places numbers between the bottom and the top of the picture.
@@ -162,9 +167,9 @@ Axis axisFor(double min, double max) {
     min = 0;
   else if (isOne)
     max = min < 0 ? 0 : 1;
-  double step = roundUp((max - min) / kIntervals);
+  double step = nextLossStep((max - min) / kIntervals);
   while (std::floor(min / step) * step + kIntervals * step < max)
-    step = roundUp(step * 1.01);
+    step = nextLossStep(step * 1.01);
   axis.first = std::floor(min / step) * step;
   axis.last = axis.first + kIntervals * step;
   for (int i = 0; i <= kIntervals; ++i)
@@ -298,7 +303,7 @@ std::string drawHistory(std::span<const EpochRecord> records, const std::string 
   auto place = [&](double epoch) {
     return last > first ? kLeft + (epoch - first) / (last - first) * (kRight - kLeft) : (kLeft + kRight) / 2;
   };
-  const double step = std::max(1.0, std::ceil(roundUp(std::max(1.0, last - first) / 8)));
+  const double step = std::max(1.0, roundUp(std::max(1.0, last - first) / 8, {1, 2, 5}));
   auto tick = [&](double epoch) {
     d.line(place(epoch), kBottom, place(epoch), kBottom + 4, Drawing::kSoft);
     d.text(place(epoch), kBottom + 18, tickText(epoch), {11, Drawing::kSoft, "middle"});

@@ -22,9 +22,10 @@ struct Labels {
   int64_t majorityClass() const;
 };
 
-/// Reads labels. Without a split, fails and says how to get one. If the graph has no nodes to validate with, `validShare`
-/// of the training nodes are set apart, drawn by the seed. Fails if there are no labels, or no nodes to train with, or if
-/// nodes of a split have no label. `notes` gets what is worth knowing, such as classes without a training node.
+/// Reads labels. Without a split, fails and says how to get one. If the graph has no nodes to validate with,
+/// `validShare` of the training nodes are set apart, drawn by the seed. Fails if there are no labels, or no nodes to
+/// train with, or if nodes of a split have no label. `notes` gets what is worth knowing, such as classes without a
+/// training node.
 Result<Labels> readLabels(const GraphFile &graph, double validShare, uint64_t seed, std::vector<std::string> &notes);
 
 }  // namespace hector::training

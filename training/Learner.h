@@ -57,8 +57,8 @@ Result<Compiled> compileProgram(Program program, const Graph &graph, const Tenso
 /// A step that changes parameters.
 class Learner {
 public:
-  /// `program` has had `flow.optimiser` set for `parameters`. Inputs other than parameters, state and numbers of the step
-  /// are set by `setInput`. Starts from the tables as they are, which it changes, and from `state`, or zeros.
+  /// `program` has had `flow.optimiser` set for `parameters`. Inputs other than parameters, state and numbers of the
+  /// step are set by `setInput`. Starts from the tables as they are, which it changes, and from `state`, or zeros.
   static Result<Learner> make(Program program, const Graph &graph, Tables parameters, const Tensors &state,
                               const Tensors &inputs, const OptimiserConfig &optimiser, const CompileSettings &settings);
 
@@ -91,7 +91,7 @@ private:
   Compiled compiled;
   OptimiserConfig optimiser;
   Tables tables;
-  Tables kept;                     // by the name of the input, "state.m.layer1.W"
+  Tables kept;                           // by the name of the input, "state.m.layer1.W"
   std::map<std::string, Table> numbers;  // "step.rate"
 };
 

@@ -1,7 +1,7 @@
 /// A stack that is compiled: it learns, predicts, or both.
 ///
-/// Most graphs need one plan for each. Where node types have features of different widths, each type has a plan of its own,
-/// which makes its rows of the input that the main plan reads, and learns from the gradient of these rows.
+/// Most graphs need one plan for each. Where node types have features of different widths, each type has a plan of its
+/// own, which makes its rows of the input that the main plan reads, and learns from the gradient of these rows.
 #pragma once
 
 #include "training/Learner.h"

@@ -40,9 +40,10 @@ Result<Prediction> predict(const Checkpoint &checkpoint, const GraphFile &graph,
       return Status::invalid("the checkpoint has no parameter " + inTicks(parameter.name));
     if (found->second.shape != parameter.shape) {
       const bool isNodes = parameter.home == language::Home::Node;
-      return Status::invalid("the parameter " + inTicks(parameter.name) + " of the checkpoint has shape " +
-                             formatShape(found->second.shape) + ", but the graph needs " + formatShape(parameter.shape) +
-                             (isNodes ? "; nodes have embeddings, so a graph of other nodes needs training of its own" : ""));
+      return Status::invalid(
+          "the parameter " + inTicks(parameter.name) + " of the checkpoint has shape " +
+          formatShape(found->second.shape) + ", but the graph needs " + formatShape(parameter.shape) +
+          (isNodes ? "; nodes have embeddings, so a graph of other nodes needs training of its own" : ""));
     }
     tables.emplace(parameter.name, Table(found->second));
   }

@@ -11,9 +11,9 @@
 namespace hector::training {
 
 struct Prediction {
-  int64_t width = 0;        // numbers per node of the result: classes, or the size of embeddings
-  Tensor out;               // a row per node
-  Tensor hidden;            // rows that the last layer reads; empty unless asked for
+  int64_t width = 0;  // numbers per node of the result: classes, or the size of embeddings
+  Tensor out;         // a row per node
+  Tensor hidden;      // rows that the last layer reads; empty unless asked for
 };
 
 struct PredictOptions {
@@ -22,8 +22,9 @@ struct PredictOptions {
   int64_t memoryLimit = 0;
 };
 
-/// Runs the stack of a checkpoint on a graph, without dropout. The graph may have other edges than the one of training, and
-/// other nodes unless they have embeddings; its node and edge types are the same. Fails otherwise, and says what differs.
+/// Runs the stack of a checkpoint on a graph, without dropout. The graph may have other edges than the one of training,
+/// and other nodes unless they have embeddings; its node and edge types are the same. Fails otherwise, and says what
+/// differs.
 Result<Prediction> predict(const Checkpoint &checkpoint, const GraphFile &graph, const PredictOptions &options = {});
 
 }  // namespace hector::training

@@ -339,8 +339,9 @@ Status Stack::Builder::addInput() {
   const bool wantsFeatures =
       input.kind == InputKind::Features || (input.kind == InputKind::Auto && (features || hasParts));
   if (wantsFeatures && !features && !hasParts)
-    return Status::invalid("the input is to be features, but the graph file has neither a tensor `x` with one row per node "
-                           "nor `feat.TYPE` for a node type; use embeddings");
+    return Status::invalid(
+        "the input is to be features, but the graph file has neither a tensor `x` with one row per node "
+        "nor `feat.TYPE` for a node type; use embeddings");
   if (wantsFeatures && !features) {
     if (Status status = addStages(); !status.isOk())
       return status;
@@ -400,13 +401,18 @@ Result<language::Binding> Stack::Builder::bindLayer(const std::string &place, co
   if (undecided)
     return Status::invalid(place + ": its rows have " + std::to_string(size) + " numbers, but " + inTicks(rows.name) +
                            " leaves sizes open; name them in `sizes`");
+  bool isUsed = false;
   for (const InputDecl &input : model.signature.inputs)
     for (const std::string &name : language::openSizes(input, *binding)) {
       const int64_t value = layer.size ? *layer.size : width;
       if (value < 1)
         return Status::invalid(place + " leaves the size " + inTicks(name) + " open; give the layer a size");
       binding->sizes[name] = value;
+      isUsed = true;
     }
+  if (layer.size && !isUsed && *layer.size != size)
+    return Status::invalid(place + " has the size of what it reads, " + std::to_string(size) + ", but is given size " +
+                           std::to_string(*layer.size) + "; leave it out, or change the size before it");
   return binding;
 }
 
@@ -479,10 +485,6 @@ Status Stack::Builder::addLayer(size_t index, const std::string &given, int64_t 
   size = 1;
   for (int64_t extent : row)
     size *= extent;
-  if (layer.size && *layer.size != size && row.size() == 1)
-    return Status::invalid(place + " gives rows of " + std::to_string(size) +
-                           " numbers, as it reads, but its size is " + std::to_string(*layer.size) +
-                           "; change one of them");
   if (layer.residual && before != size)
     return Status::invalid(place + " is residual, but reads rows of " + std::to_string(before) + " numbers and gives " +
                            std::to_string(size));

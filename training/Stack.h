@@ -1,9 +1,9 @@
 /// Layers put together for a graph: what the configuration lists, as programs.
 ///
-/// The whole has the inputs of its layers under the name of their place, `layer1.W`, `layer2.W`. Inputs that every type of
-/// edge or node has, or that are shared, are parameters. Rows of nodes come from the layer before; those of the first layer
-/// from features of the graph file, or from an embedding that is learnt. Other inputs of nodes and edges come from the graph
-/// file.
+/// The whole has the inputs of its layers under the name of their place, `layer1.W`, `layer2.W`. Inputs that every type
+/// of edge or node has, or that are shared, are parameters. Rows of nodes come from the layer before; those of the
+/// first layer from features of the graph file, or from an embedding that is learnt. Other inputs of nodes and edges
+/// come from the graph file.
 #pragma once
 
 #include "driver/Inputs.h"
@@ -34,18 +34,18 @@ struct Parameter {
 struct InputStage {
   std::string name;  // of the type
   int64_t first = 0, count = 0;
-  std::optional<Tensor> features;     // a row per node; none: rows are learnt
-  std::vector<Parameter> parameters;  // "input.author.W"
+  std::optional<Tensor> features;          // a row per node; none: rows are learnt
+  std::vector<Parameter> parameters;       // "input.author.W"
   std::shared_ptr<const Program> program;  // from `features`, or from the embedding, to `out`
-  std::string part;                   // the name of its program in a whole
+  std::string part;                        // the name of its program in a whole
   std::map<std::string, std::string> wires;
 };
 
 class Stack {
 public:
-  /// Reads and imports the layers of `config` for a graph. The result has `width` numbers per node; if it is 0, whatever
-  /// the last layer gives. `texts` are those of the layers where a checkpoint keeps them; if empty, they are read.
-  /// What is wrong is reported with the layer's number and, inside models, with places.
+  /// Reads and imports the layers of `config` for a graph. The result has `width` numbers per node; if it is 0,
+  /// whatever the last layer gives. `texts` are those of the layers where a checkpoint keeps them; if empty, they are
+  /// read. What is wrong is reported with the layer's number and, inside models, with places.
   static Result<Stack> make(const Config &config, const GraphFile &graph, int64_t width,
                             const std::vector<std::string> &texts = {});
 
@@ -54,8 +54,8 @@ public:
   const std::vector<Parameter> &parameters() const { return learnt; }
   /// The tensors of the graph file that the whole reads, by the name of the input.
   const Tensors &features() const { return read; }
-  /// Where node types have features of different widths, each has a program of its own that makes its rows of the input `x`.
-  /// Otherwise there are none, and `x`, if the whole reads it, is a feature.
+  /// Where node types have features of different widths, each has a program of its own that makes its rows of the input
+  /// `x`. Otherwise there are none, and `x`, if the whole reads it, is a feature.
   const std::vector<InputStage> &stages() const { return inputStages; }
   int64_t inputWidth() const { return inputSize; }
   /// Numbers per node of the result.
@@ -66,8 +66,8 @@ public:
   /// Computes `out` and, if asked for, `hidden`: the rows that the last layer, or the head, reads.
   Result<Program> forInference(bool withHidden = false) const;
   int64_t hiddenWidth() const { return hiddenSize; }
-  /// Computes `loss` with the program `lossName` of training/programs, whose input `x` is the result of the stack, and its
-  /// other inputs are `loss.NAME`; and a step of the optimiser.
+  /// Computes `loss` with the program `lossName` of training/programs, whose input `x` is the result of the stack, and
+  /// its other inputs are `loss.NAME`; and a step of the optimiser.
   Result<Program> forTraining(const std::string &lossName, OptimiserKind optimiser) const;
   /// Computes `out` and, from `grad.out`, a step of the optimiser.
   Result<Program> forEncoding(OptimiserKind optimiser) const;
@@ -97,7 +97,8 @@ private:
 };
 
 /// The text of a program as a part: imported with sizes, in the context of `like`.
-Result<Program> importText(const std::string &text, const std::string &name, const std::map<std::string, int64_t> &sizes,
+Result<Program> importText(const std::string &text, const std::string &name,
+                           const std::map<std::string, int64_t> &sizes,
                            const std::shared_ptr<mlir::MLIRContext> &context);
 
 flow::OptimiserKind kindOf(OptimiserKind optimiser);

@@ -1,7 +1,8 @@
 /// Training of node classes: from a graph with labels to parameters and their accuracy.
 ///
-/// The step (layers, loss, gradients, optimiser) is one compiled plan. Everything that is drawn depends on the seed and the
-/// number of the epoch alone, so that a run gives the same bits again, and so does one that was stopped and continued.
+/// The step (layers, loss, gradients, optimiser) is one compiled plan. Everything that is drawn depends on the seed and
+/// the number of the epoch alone, so that a run gives the same bits again, and so does one that was stopped and
+/// continued.
 #pragma once
 
 #include "runtime/graph/GraphFile.h"
@@ -40,16 +41,16 @@ enum class StopReason : uint8_t { Done, Patience, Interrupted, Diverged };
 struct TrainResult {
   Checkpoint checkpoint;  // as it was last written, or would have been
   StopReason reason = StopReason::Done;
-  int64_t stoppedAt = 0;                   // the epoch
-  std::map<std::string, double> metrics;   // of the chosen parameters: "test.accuracy", "test.macro_f1" …
-  std::optional<Confusion> confusion;      // of the test nodes
-  double majority = 0;                     // share of the test nodes that are of the class most frequent in training
-  double secondsPerEpoch = 0;              // the median
-  int64_t planBytes = 0;                   // that the plan of a step takes besides inputs
+  int64_t stoppedAt = 0;                  // the epoch
+  std::map<std::string, double> metrics;  // of the chosen parameters: "test.accuracy", "test.macro_f1" …
+  std::optional<Confusion> confusion;     // of the test nodes
+  double majority = 0;                    // share of the test nodes that are of the class most frequent in training
+  double secondsPerEpoch = 0;             // the median
+  int64_t planBytes = 0;                  // that the plan of a step takes besides inputs
 };
 
-/// Trains. Fails for what a user or the machine can fix. A loss that is no number any more is no failure: the run ends with
-/// `Diverged`, and the last checkpoint stays as it is.
+/// Trains. Fails for what a user or the machine can fix. A loss that is no number any more is no failure: the run ends
+/// with `Diverged`, and the last checkpoint stays as it is.
 Result<TrainResult> trainClasses(const GraphFile &graph, const TrainOptions &options, const TrainEvents &events = {});
 
 /// What parameters rely on in a graph.

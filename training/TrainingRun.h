@@ -1,5 +1,5 @@
-/// What all tasks share: the loop over epochs, early stopping, checkpoints, what happens on Ctrl-C and on a loss that is no
-/// number.
+/// What all tasks share: the loop over epochs, early stopping, checkpoints, what happens on Ctrl-C and on a loss that
+/// is no number.
 #pragma once
 
 #include "training/Network.h"

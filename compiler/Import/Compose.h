@@ -19,8 +19,8 @@ namespace hector {
 struct Part {
   std::string name;
   mlir::func::FuncOp function;
-  /// What inputs read: `PART.RESULT` of an earlier part, or an input of the whole, which is made where it is named first.
-  /// Inputs that are not listed are inputs `PART.INPUT` of the whole.
+  /// What inputs read: `PART.RESULT` of an earlier part, or an input of the whole, which is made where it is named
+  /// first. Inputs that are not listed are inputs `PART.INPUT` of the whole.
   std::map<std::string, std::string> wires;
 };
 
@@ -30,9 +30,9 @@ struct PartResult {
   std::string name;
 };
 
-/// A module with one function, called `name`, that computes all parts in their order. Each part draws its own numbers in
-/// dropout. Null, with an error at the part's function, where a wire joins tables of different types or a result is not
-/// there.
+/// A module with one function, called `name`, that computes all parts in their order. Each part draws its own numbers
+/// in dropout. Null, with an error at the part's function, where a wire joins tables of different types or a result is
+/// not there.
 mlir::OwningOpRef<mlir::ModuleOp> composeParts(mlir::MLIRContext &context, const std::string &name,
                                                std::span<const Part> parts, std::span<const PartResult> results);
 

@@ -70,11 +70,11 @@ struct BenchCommandOptions {
 
 struct TrainCommandOptions {
   std::string graphPath;
-  std::string configPath;           // empty: flags alone
-  std::string resumePath;           // a checkpoint to continue; empty: start anew
-  std::string outPath;              // where checkpoints go; empty: nowhere
+  std::string configPath;            // empty: flags alone
+  std::string resumePath;            // a checkpoint to continue; empty: start anew
+  std::string outPath;               // where checkpoints go; empty: nowhere
   std::string metricsPath, svgPath;  // empty: none
-  std::vector<std::string> layers;  // as `training::parseLayer` takes them; these replace those of the file
+  std::vector<std::string> layers;   // as `training::parseLayer` takes them; these replace those of the file
   // What replaces the file's value, if it is there.
   std::optional<std::string> task, optimiser, schedule, input, classWeights, passes;
   std::optional<double> rate, decay, dropout, validShare;

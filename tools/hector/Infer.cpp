@@ -66,7 +66,8 @@ float probabilityOf(std::span<const float> row, int64_t predicted) {
 
 /// Columns of CSV that say which node a line is about.
 std::string nodeColumns(const GraphFile &graph, const std::vector<const std::string *> &types, int64_t node) {
-  return std::to_string(node) + "," + csvField(graph.nodeName(node)) + "," + csvField(*types[static_cast<size_t>(node)]);
+  return std::to_string(node) + "," + csvField(graph.nodeName(node)) + "," +
+         csvField(*types[static_cast<size_t>(node)]);
 }
 
 std::string rowsAsCsv(const GraphFile &graph, const Tensor &rows, const std::string &column) {
@@ -87,7 +88,7 @@ std::string rowsAsCsv(const GraphFile &graph, const Tensor &rows, const std::str
 }
 
 std::string className(const GraphFacts &facts, int64_t c) {
-  return c < 0                                           ? ""
+  return c < 0                                            ? ""
          : c < static_cast<int64_t>(facts.classes.size()) ? facts.classes[static_cast<size_t>(c)]
                                                           : std::to_string(c);
 }
@@ -99,7 +100,8 @@ std::string classesAsCsv(const GraphFile &graph, const GraphFacts &facts, const 
   const std::span<const float> scores = numbersOf(prediction.out);
   for (int64_t node = 0; node < graph.graph.numNodes(); ++node) {
     const int64_t c = predicted[static_cast<size_t>(node)];
-    const auto row = scores.subspan(static_cast<size_t>(node * prediction.width), static_cast<size_t>(prediction.width));
+    const auto row =
+        scores.subspan(static_cast<size_t>(node * prediction.width), static_cast<size_t>(prediction.width));
     text += nodeColumns(graph, types, node) + "," + csvField(className(facts, c)) + "," +
             shortNumber(probabilityOf(row, c)) + "," +
             (labels.empty() ? "" : csvField(className(facts, labels[static_cast<size_t>(node)]))) + "\n";
@@ -150,7 +152,8 @@ void printScore(const GraphFile &graph, const GraphFacts &facts, const std::vect
 }
 
 Status infer(const InferCommandOptions &options) {
-  for (const auto &[path, option] : {std::pair(options.outPath, "--out"), std::pair(options.embeddingsPath, "--embeddings")}) {
+  for (const auto &[path, option] :
+       {std::pair(options.outPath, "--out"), std::pair(options.embeddingsPath, "--embeddings")}) {
     if (Status status = checkEnding(path, option); !status.isOk())
       return status;
     const std::vector<std::string> readFiles = {options.graphPath, options.checkpointPath};
@@ -179,8 +182,9 @@ Status infer(const InferCommandOptions &options) {
   if (!prediction)
     return std::move(prediction).status().during(options.graphPath);
   const GraphFacts &facts = checkpoint->graph;
-  std::printf("%lld nodes, %s from epoch %lld\n", static_cast<long long>(graph->graph.numNodes()),
+  std::printf("%lld nodes, %s from %s %lld\n", static_cast<long long>(graph->graph.numNodes()),
               isLink ? "embeddings" : (std::to_string(facts.numClasses) + " classes").c_str(),
+              isLink ? "step" : "epoch",
               static_cast<long long>(checkpoint->best.empty() ? checkpoint->epoch : checkpoint->bestEpoch));
   std::vector<int64_t> predicted, labels;
   const Tensor *label = graph->tensors.find("label"), *labelled = graph->tensors.find("label.node");
@@ -205,7 +209,7 @@ Status infer(const InferCommandOptions &options) {
     Tensors tensors = {{"out", prediction->out}};
     if (!predicted.empty())
       tensors["class"] = Tensor::fromInt64({static_cast<int64_t>(predicted.size())}, predicted);
-    const std::string csv = !isCsv               ? ""
+    const std::string csv = !isCsv              ? ""
                             : predicted.empty() ? rowsAsCsv(*graph, prediction->out, "out")
                                                 : classesAsCsv(*graph, facts, *prediction, predicted, labels);
     if (Status status = write(options.outPath, csv, std::move(tensors)); !status.isOk())

@@ -1,5 +1,7 @@
 /// `hector train`: parameters from a graph and labels.
 
+#include "training/Train.h"
+
 #include "Commands.h"
 #include "Progress.h"
 #include "runtime/base/Interrupt.h"
@@ -9,12 +11,13 @@
 #include "runtime/storage/File.h"
 #include "training/Config.h"
 #include "training/LinkTrain.h"
-#include "training/Train.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <unistd.h>
 
 namespace hector {
 
@@ -31,6 +34,18 @@ std::string formatDuration(double seconds) {
   else
     std::snprintf(text, sizeof text, "%lld:%02lld", whole / 60, whole % 60);
   return text;
+}
+
+/// Fails now if a file could not be written at the end of a long run.
+Status checkWritable(const std::string &path) {
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error))
+    return Status::invalid(path + ": cannot be written: the folder " + inTicks(folder.string()) +
+                           " does not exist; create it first");
+  if (::access(folder.c_str(), W_OK) != 0 && ::access(path.c_str(), W_OK) != 0)
+    return Status::invalid(path + ": cannot be written: the folder " + inTicks(folder.string()) + " is read-only");
+  return Status::ok();
 }
 
 template <class T, class U> void replace(T &value, const std::optional<U> &given) {
@@ -91,8 +106,9 @@ Result<TrainOptions> readOptions(const TrainCommandOptions &options) {
   }
   if (!options.resumePath.empty()) {
     if (!options.configPath.empty() || !options.layers.empty())
-      return Status::invalid("--resume continues with the layers and the configuration of its file; leave out --config and "
-                             "--layer");
+      return Status::invalid(
+          "--resume continues with the layers and the configuration of its file; leave out --config and "
+          "--layer");
     auto checkpoint = loadCheckpoint(options.resumePath);
     if (!checkpoint)
       return std::move(checkpoint).status();
@@ -108,6 +124,13 @@ Result<TrainOptions> readOptions(const TrainCommandOptions &options) {
   }
   if (Status status = applyFlags(train.config, options); !status.isOk())
     return status;
+  if (train.resume && train.resume->epoch >= train.config.epochs)
+    return Status::invalid(options.resumePath + " has " + counted(train.resume->epoch, "epoch") +
+                           " already, and --epochs asks for " + std::to_string(train.config.epochs) +
+                           "; give a larger number");
+  // A run that is continued stays in its file.
+  if (train.resume && train.checkpointPath.empty())
+    train.checkpointPath = options.resumePath;
   return train;
 }
 
@@ -132,8 +155,8 @@ public:
     const double rate = done / std::max(elapsed, 1e-9);
     char numbers[96];
     std::snprintf(numbers, sizeof numbers, "loss %.4f", record.loss);
-    std::string text = std::string(config.task == Task::Link ? "step " : "epoch ") + std::to_string(record.epoch) + "/" +
-                       std::to_string(config.epochs) + "  " + numbers;
+    std::string text = std::string(config.task == Task::Link ? "step " : "epoch ") + std::to_string(record.epoch) +
+                       "/" + std::to_string(config.epochs) + "  " + numbers;
     for (const auto &[name, value] : latest) {
       std::snprintf(numbers, sizeof numbers, "  %s %.4f", name.c_str(), value);
       text += numbers;
@@ -173,13 +196,13 @@ void printResult(const GraphFile &graph, const TrainResult &result, const TrainO
   const Checkpoint &checkpoint = result.checkpoint;
   const char *unit = options.config.task == Task::Link ? "step" : "epoch";
   if (result.reason == StopReason::Patience)
-    std::printf("stopped at epoch %lld: no better validation for %lld epochs\n", static_cast<long long>(result.stoppedAt),
-                static_cast<long long>(options.config.patience));
+    std::printf("stopped at epoch %lld: no better validation for %lld epochs\n",
+                static_cast<long long>(result.stoppedAt), static_cast<long long>(options.config.patience));
   if (result.reason == StopReason::Interrupted)
     std::printf("interrupted after %s %lld of %lld\n", unit, static_cast<long long>(checkpoint.epoch),
                 static_cast<long long>(options.config.epochs));
   if (checkpoint.bestEpoch > 0)
-    std::printf("best %s: %lld, %.4f on the nodes that validate\n", unit, static_cast<long long>(checkpoint.bestEpoch),
+    std::printf("best %s: %lld, %.4f in validation\n", unit, static_cast<long long>(checkpoint.bestEpoch),
                 checkpoint.bestMetric);
   if (!result.metrics.empty())
     std::printf("%s\n", metricsText(result.metrics).c_str());
@@ -200,7 +223,8 @@ Status writeHistory(const TrainResult &result, const TrainCommandOptions &option
     std::printf("wrote %s\n", options.metricsPath.c_str());
   }
   if (!options.svgPath.empty()) {
-    const std::string metric = result.checkpoint.config.task == Task::Link ? "mrr" : "accuracy";
+    const bool isMulti = !history.empty() && history.back().metrics.contains("train.micro_f1");
+    const std::string metric = result.checkpoint.config.task == Task::Link ? "mrr" : isMulti ? "micro_f1" : "accuracy";
     if (Status status = replaceFile(options.svgPath, drawHistory(history, metric, title)); !status.isOk())
       return status;
     std::printf("wrote %s\n", options.svgPath.c_str());
@@ -301,49 +325,62 @@ Status trainSeeds(const GraphFile &graph, TrainOptions train, const TrainCommand
   return Status::ok();
 }
 
+/// "rgcn, rgcn on aifb".
+std::string titleOf(const TrainOptions &train, const TrainCommandOptions &options) {
+  std::string layers;
+  for (const LayerConfig &layer : train.config.layers)
+    layers += (layers.empty() ? "" : ", ") + std::filesystem::path(layer.model).stem().string();
+  return (layers.empty() ? "DistMult" : layers) + " on " + std::filesystem::path(options.graphPath).stem().string();
+}
+
 Status train(const TrainCommandOptions &options) {
   auto settings = readOptions(options);
   if (!settings)
     return std::move(settings).status();
-  if (options.numSeeds > 1 &&
-      !(options.outPath.empty() && options.resumePath.empty() && options.metricsPath.empty() && options.svgPath.empty()))
+  if (options.numSeeds > 1 && !(options.outPath.empty() && options.resumePath.empty() && options.metricsPath.empty() &&
+                                options.svgPath.empty()))
     return Status::invalid("--seeds trains several times and sums up; leave out --out, --resume, --metrics and --svg");
-  std::printf("%s", formatConfig(settings->config).c_str());
-  if (options.isDry)
+  if (options.isDry) {
+    std::printf("%s", formatConfig(settings->config).c_str());
     return Status::ok();
+  }
   if (options.graphPath.empty())
     return Status::invalid("which graph? Give --graph FILE, as `hector data import` writes it");
   std::vector<std::string> readFiles = {options.graphPath, options.configPath};
   for (const LayerConfig &layer : settings->config.layers)
     readFiles.push_back(layer.model);
   for (const std::string &path : {options.outPath, options.metricsPath, options.svgPath})
-    if (!path.empty())
+    if (!path.empty()) {
       if (Status status = refuseOverwriting(path, readFiles); !status.isOk())
         return status;
+      if (Status status = checkWritable(path); !status.isOk())
+        return status;
+    }
   auto graph = loadGraphFile(options.graphPath);
   if (!graph)
     return std::move(graph).status();
-  std::printf("\n%lld nodes, %lld edges, %lld edge types\n", static_cast<long long>(graph->graph.numNodes()),
-              static_cast<long long>(graph->graph.numEdges()), static_cast<long long>(graph->graph.numRelations()));
+  std::printf("%s\n%lld nodes, %lld edges, %lld edge types\n", formatConfig(settings->config).c_str(),
+              static_cast<long long>(graph->graph.numNodes()), static_cast<long long>(graph->graph.numEdges()),
+              static_cast<long long>(graph->graph.numRelations()));
   if (options.numSeeds > 1)
     return trainSeeds(*graph, std::move(*settings), options);
   auto result = trainOnce(*graph, *settings, options.isQuiet, true);
   if (!result)
     return std::move(result).status();
   if (result->reason == StopReason::Diverged) {
-    if (Status status = writeHistory(*result, options, options.graphPath); !status.isOk())
+    if (Status status = writeHistory(*result, options, titleOf(*settings, options)); !status.isOk())
       return status;
     return diverged(*result, options);
   }
   printResult(*graph, *result, *settings);
-  if (!options.outPath.empty())
-    std::printf("wrote %s\n", options.outPath.c_str());
-  if (Status status = writeHistory(*result, options, options.graphPath); !status.isOk())
+  if (!settings->checkpointPath.empty())
+    std::printf("wrote %s\n", settings->checkpointPath.c_str());
+  if (Status status = writeHistory(*result, options, titleOf(*settings, options)); !status.isOk())
     return status;
   return result->reason == StopReason::Interrupted
-             ? Status::failed("interrupted" + (options.outPath.empty()
+             ? Status::failed("interrupted" + (settings->checkpointPath.empty()
                                                    ? std::string("; nothing was kept, as there is no --out")
-                                                   : "; continue with --resume " + options.outPath))
+                                                   : "; continue with --resume " + settings->checkpointPath))
              : Status::ok();
 }
 
@@ -354,6 +391,7 @@ int trainCommand(const TrainCommandOptions &options) {
   Status status = train(options);
   if (status.isOk())
     return kExitFine;
+  std::fflush(stdout);  // the reason comes last, also in a file
   const int code = report(status);
   return interruptSignal() ? interruptExitCode() : code;
 }

@@ -28,16 +28,15 @@ static CLI::App *addTrainOptions(CLI::App &app, TrainCommandOptions &options) {
     train->add_option(name, number, help)->check(realNumber(min, max))->type_name("NUMBER");
   };
   auto addWhole = [&](const char *name, std::optional<int64_t> &number, const char *help, int64_t min) {
-    train->add_option(name, number, help)
-        ->transform(wholeNumber<int64_t>(min, int64_t{1} << 40))
-        ->type_name("NUMBER");
+    train->add_option(name, number, help)->transform(wholeNumber<int64_t>(min, int64_t{1} << 40))->type_name("NUMBER");
   };
   addFile("--graph", options.graphPath, "The graph, with labels and a split (.safetensors)");
   addFile("--config", options.configPath, "The configuration (.toml); flags replace what it says");
   train
-      ->add_option("--layer", options.layers,
-                   "A layer, such as rgcn:16,relu,dropout=0.5; may be repeated. A layer of models/ or the path of a model, "
-                   "its size, and what follows it")
+      ->add_option(
+          "--layer", options.layers,
+          "A layer, such as rgcn:16,relu,dropout=0.5; may be repeated. A layer of models/ or the path of a model, "
+          "its size, and what follows it")
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false)
@@ -70,7 +69,8 @@ static CLI::App *addTrainOptions(CLI::App &app, TrainCommandOptions &options) {
   train->add_option("--seeds", options.numSeeds, "Trains with this many seeds, one after the other, and sums up")
       ->transform(wholeNumber<int64_t>(1, 10'000))
       ->type_name("NUMBER");
-  train->add_option("--passes", options.passes, "The passes of the plan, as `hector run` takes them")->type_name("LIST");
+  train->add_option("--passes", options.passes, "The passes of the plan, as `hector run` takes them")
+      ->type_name("LIST");
   train->add_option("--threads", options.threads, "How many threads run at once; results do not depend on it")
       ->transform(wholeNumber<int>(1, 1024))
       ->type_name("NUMBER");
@@ -78,8 +78,10 @@ static CLI::App *addTrainOptions(CLI::App &app, TrainCommandOptions &options) {
   train->add_flag("--dry-run", options.isDry, "Prints the configuration and ends");
   train->add_flag("--quiet", options.isQuiet, "Says nothing while it trains");
   train->footer("Ctrl-C stops after the step at hand and keeps the run.\n"
-                "Examples:\n  hector train --graph aifb.safetensors --layer rgcn:16,relu --layer rgcn --out aifb-rgcn.safetensors\n"
-                "  hector train --resume aifb-rgcn.safetensors --graph aifb.safetensors --epochs 100 --out aifb-rgcn.safetensors\n"
+                "Examples:\n  hector train --graph aifb.safetensors --layer rgcn:16,relu --layer rgcn --out "
+                "aifb-rgcn.safetensors\n"
+                "  hector train --resume aifb-rgcn.safetensors --graph aifb.safetensors --epochs 100 --out "
+                "aifb-rgcn.safetensors\n"
                 "  hector train --config rgcn.toml --graph aifb.safetensors --seeds 10");
   return train;
 }

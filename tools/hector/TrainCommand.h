@@ -10,8 +10,8 @@ class App;
 
 namespace hector {
 
-/// Adds `train` and `infer`. Once the command line is parsed, the function runs the one that was given and returns its exit
-/// code; nothing where neither was.
+/// Adds `train` and `infer`. Once the command line is parsed, the function runs the one that was given and returns its
+/// exit code; nothing where neither was.
 std::function<std::optional<int>()> addTrain(CLI::App &app);
 
 }  // namespace hector

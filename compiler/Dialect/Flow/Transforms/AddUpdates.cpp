@@ -48,6 +48,7 @@ private:
 
   /// The parameter after a step, and new results for its state.
   Read update(Read parameter, Read gradient);
+  Read decayed(Read parameter, Read gradient);
   Read updateSgd(Read parameter, Read gradient);
   Read updateAdam(Read parameter, Read gradient);
 
@@ -82,25 +83,35 @@ void UpdateBuilder::addResult(const std::string &name, Read rows) {
   function.insertResult(function.getNumResults(), table.getType(), attributes);
 }
 
+// Arguments are made where they are read first, so each is read in a statement of its own: the order of the function's
+// arguments must not depend on the compiler.
+
+Read UpdateBuilder::decayed(Read parameter, Read gradient) {
+  return sum(gradient, times(parameter, number("decay")));
+}
+
 Read UpdateBuilder::updateSgd(Read parameter, Read gradient) {
-  gradient = sum(gradient, times(parameter, number("decay")));
-  Read moved = sum(times(state("b"), number("momentum")), gradient);
+  gradient = decayed(parameter, gradient);
+  Read before = state("b"), momentum = number("momentum"), rate = number("rate");
+  Read moved = sum(times(before, momentum), gradient);
   setState("b", moved);
-  return binary<SubOp>(parameter, times(moved, number("rate")));
+  return binary<SubOp>(parameter, times(moved, rate));
 }
 
 Read UpdateBuilder::updateAdam(Read parameter, Read gradient) {
   if (kind == OptimiserKind::Adam)
-    gradient = sum(gradient, times(parameter, number("decay")));
-  Read mean = sum(times(state("m"), number("beta1")), times(gradient, number("gain1")));
-  Read square = sum(times(state("v"), number("beta2")), times(times(gradient, gradient), number("gain2")));
+    gradient = decayed(parameter, gradient);
+  else
+    parameter = times(parameter, number("keep"));
+  Read mean = state("m"), square = state("v");
+  Read beta1 = number("beta1"), gain1 = number("gain1"), beta2 = number("beta2"), gain2 = number("gain2");
+  Read scale = number("scale"), epsilon = number("epsilon"), rate = number("rate");
+  mean = sum(times(mean, beta1), times(gradient, gain1));
+  square = sum(times(square, beta2), times(times(gradient, gradient), gain2));
   setState("m", mean);
   setState("v", square);
-  Read length = sum(times(unary<SqrtOp>(square), number("scale")), number("epsilon"));
-  Read step = times(binary<DivOp>(mean, length), number("rate"));
-  if (kind == OptimiserKind::AdamW)
-    parameter = times(parameter, number("keep"));
-  return binary<SubOp>(parameter, step);
+  Read length = sum(times(unary<SqrtOp>(square), scale), epsilon);
+  return binary<SubOp>(parameter, times(binary<DivOp>(mean, length), rate));
 }
 
 Read UpdateBuilder::update(Read parameter, Read gradient) {
@@ -137,8 +148,7 @@ struct AddUpdatesPass : impl::AddUpdatesPassBase<AddUpdatesPass> {
     constexpr llvm::StringLiteral kName = "flow.optimiser";
     auto optimiser = getOperation()->getAttrOfType<OptimiserAttr>(kName);
     getOperation()->removeAttr(kName);
-    if (optimiser &&
-        mlir::failed(UpdateBuilder(getOperation(), optimiser.getKind()).run(optimiser.getParameters())))
+    if (optimiser && mlir::failed(UpdateBuilder(getOperation(), optimiser.getKind()).run(optimiser.getParameters())))
       signalPassFailure();
   }
 };

@@ -1,0 +1,109 @@
+#include "training/LinkTrain.h"
+
+#include "training/TestGraphs.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace hector::training {
+namespace {
+
+/// 60 entities in 6 groups of 10. Relation `next` leads from each entity to all of the next group, `over` to those of
+/// the group after that; with inverses. A tenth of the triples validates, a tenth tests.
+GraphFile groups() {
+  constexpr int64_t kEntities = 60;
+  std::vector<int64_t> src, dst, type, split;
+  for (int64_t relation = 0; relation < 4; ++relation)
+    for (int64_t e = 0; e < kEntities; ++e)
+      for (int64_t k = 0; k < 10; ++k) {
+        const int64_t group = (e / 10 + 1 + relation % 2) % 6, other = 10 * group + k;
+        src.push_back(relation < 2 ? e : other);
+        dst.push_back(relation < 2 ? other : e);
+        type.push_back(relation);
+        const int64_t draw = (7 * e + 3 * k + 5 * (relation % 2)) % 10;
+        split.push_back(draw == 0 ? 1 : draw == 5 ? 2 : 0);
+      }
+  TensorFile tensors;
+  const auto numEdges = static_cast<int64_t>(src.size());
+  tensors.tensors["graph.src"] = Tensor::fromInt64({numEdges}, src, DType::I32);
+  tensors.tensors["graph.dst"] = Tensor::fromInt64({numEdges}, dst, DType::I32);
+  tensors.tensors["graph.etype"] = Tensor::fromInt64({numEdges}, type, DType::I32);
+  tensors.tensors["graph.ntype_ptr"] = Tensor::fromInt64({2}, std::vector<int64_t>{0, kEntities});
+  tensors.tensors["edge.split"] = Tensor::fromInt64({numEdges}, split, DType::U8);
+  tensors.metadata["hector.format"] = "graph/1";
+  tensors.metadata["node_types"] = R"(["entity"])";
+  tensors.metadata["edge_types"] =
+      R"(["next", "over", {"name": "rev-next", "inverse_of": 0}, {"name": "rev-over", "inverse_of": 1}])";
+  return graphOf(std::move(tensors));
+}
+
+Config links() {
+  Config config;
+  config.task = Task::Link;
+  config.input.size = 16;
+  config.optimiser.rate = 0.02;
+  config.epochs = 150;
+  config.evaluate = 50;
+  config.link.batch = 200;
+  config.link.negatives = 10;
+  return config;
+}
+
+TrainResult train(const GraphFile &graph, const Config &config, std::optional<Checkpoint> resume = {}) {
+  TrainOptions options;
+  options.config = config;
+  options.resume = std::move(resume);
+  auto result = trainLinks(graph, options);
+  EXPECT_TRUE(result) << result.status().message();
+  return result ? std::move(*result) : TrainResult();
+}
+
+TEST(LinkTrainTest, LossFalls) {
+  const TrainResult result = train(groups(), links());
+  EXPECT_LT(result.checkpoint.history.back().loss, 0.8 * result.checkpoint.history.front().loss);
+  EXPECT_TRUE(result.metrics.contains("test.mrr"));
+  EXPECT_EQ(result.checkpoint.parameters.at("relation").shape, (std::vector<int64_t>{4, 16}));
+}
+
+TEST(LinkTrainTest, EncoderLearnsWhatNeighboursTell) {
+  Config config = links();
+  config.layers.resize(1);
+  config.layers[0].model = "rgcn";
+  config.layers[0].size = 16;
+  const TrainResult result = train(groups(), config);
+  // By chance, a rank among 60 entities gives 0.08.
+  EXPECT_GT(result.metrics.at("test.mrr"), 0.4);
+}
+
+TEST(LinkTrainTest, ContinuedRunGivesTheSameBits) {
+  Config config = links();
+  config.epochs = 8;
+  config.layers.resize(1);
+  config.layers[0].model = "rgcn";
+  config.layers[0].size = 8;
+  config.layers[0].dropout = 0.2;
+  const GraphFile graph = groups();
+  const TrainResult whole = train(graph, config);
+  Config half = config;
+  half.epochs = 3;
+  Checkpoint checkpoint = train(graph, half).checkpoint;
+  checkpoint.best.clear();
+  checkpoint.bestEpoch = 0;
+  const TrainResult rest = train(graph, config, checkpoint);
+  for (const auto &[name, tensor] : whole.checkpoint.parameters)
+    EXPECT_EQ(std::memcmp(rest.checkpoint.parameters.at(name).bytes, tensor.bytes, tensor.numBytes()), 0) << name;
+}
+
+TEST(LinkTrainTest, GraphsWithoutASplitOfEdges) {
+  TrainOptions options;
+  options.config = links();
+  auto result = trainLinks(plantedGraph(), options);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.status().message(),
+            "the graph does not say which edges train: it has no `edge.split`; import a folder "
+            "with train, valid and test files");
+}
+
+}  // namespace
+}  // namespace hector::training
