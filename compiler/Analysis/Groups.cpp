@@ -3,6 +3,7 @@
 #include <llvm/ADT/SetVector.h>
 
 #include <algorithm>
+#include <array>
 #include <queue>
 #include <set>
 #include <tuple>
@@ -112,6 +113,11 @@ private:
   bool chainsProducts(llvm::ArrayRef<unsigned> ops);
   bool merge(unsigned a, unsigned b);
   std::optional<llvm::SmallVector<unsigned>> orderWith(unsigned first, unsigned second, unsigned merged) const;
+
+  //===- Moving -----------------------------------------------------------------------------------------------===//
+  void moveAll();
+  void moveBehindProduct(unsigned product, unsigned loop);
+  OpList movable(unsigned product, unsigned loop) const;
 
   //===- Computing again --------------------------------------------------------------------------------------===//
   void rebuildAll();
@@ -572,6 +578,85 @@ bool Merger::mergeAll() {
   return hasMerged;
 }
 
+//===- Moving ----------------------------------------------------------------------------------------------------===//
+
+/// The row-wise ops of a loop that follow a product, if the product can follow the rest of the loop instead; otherwise
+/// nothing.
+Merger::OpList Merger::movable(unsigned product, unsigned loop) const {
+  for (unsigned op : groups[product].ops)
+    if (isHome(op, product))
+      for (unsigned reader : readersOf(op))
+        if (reader != loop)
+          return {};
+  std::set<unsigned> moved;
+  for (unsigned op : groups[loop].ops) {
+    const bool isAfter = llvm::any_of(body[op].operands, [&](const Body::Operand &operand) {
+      return operand.source != Body::kNone && (contains(product, operand.source) || moved.contains(operand.source));
+    });
+    if (!isAfter)
+      continue;
+    if (!body[op].isCheap || groupsOf[op].size() > 1)
+      return {};
+    for (const Body::Operand &operand : body[op].operands)
+      if (operand.source != Body::kNone && contains(loop, operand.source) && !isHome(operand.source, loop))
+        return {};
+    moved.insert(op);
+  }
+  if (moved.size() == groups[loop].ops.size())
+    return {};
+  return {moved.begin(), moved.end()};
+}
+
+/// A sum over edges and a product may both lead to row-wise ops, as in x·W + Σ m. Merging has put them where they saved
+/// most at that time. Here they move from the loop over edges to the product, which then runs after it, if that takes
+/// less time.
+void Merger::moveBehindProduct(unsigned product, unsigned loop) {
+  const OpList moved = movable(product, loop);
+  if (moved.empty())
+    return;
+  OpList rest, all;
+  std::set_difference(groups[loop].ops.begin(), groups[loop].ops.end(), moved.begin(), moved.end(),
+                      std::back_inserter(rest));
+  std::set_union(groups[product].ops.begin(), groups[product].ops.end(), moved.begin(), moved.end(),
+                 std::back_inserter(all));
+  const LoopKinds loopKinds = kindsOf(rest, false);
+  const LoopKinds productKinds = kindsOf(all, true) & LoopKinds::all(Loop::Gemm);
+  if (loopKinds.empty() || productKinds.empty())
+    return;
+  const std::array touched = {product, loop};
+  const double before = secondsOf(product) + secondsOf(loop);
+  const std::array old = {groups[product], groups[loop]};
+  setOps(loop, std::move(rest));
+  setOps(product, std::move(all));
+  const double after = secondsOf(product) + secondsOf(loop);
+  if (after < before && llvm::all_of(touched, [&](unsigned group) { return fitsGpu(group); })) {
+    remark(moved.front(), "moved behind the product: " + formatTime(after) + " instead of " + formatTime(before));
+    const unsigned end = placeOf[loop];
+    for (unsigned place = placeOf[product]; place < end; ++place)
+      placeOf[order[place] = order[place + 1]] = place;
+    placeOf[order[end] = product] = end;
+    return;
+  }
+  setOps(product, old[0].ops);
+  setOps(loop, old[1].ops);
+  for (auto [group, open] : llvm::zip_equal(touched, old))
+    groups[group] = open;
+}
+
+void Merger::moveAll() {
+  for (unsigned loop : std::vector(order)) {
+    if (groups[loop].ops.empty() || groups[loop].numProducts > 0)
+      continue;
+    std::set<unsigned> products;
+    neighbours(loop, /*forwards=*/false, [&](unsigned group) {
+      if (groups[group].numProducts > 0 && groups[group].phase == groups[loop].phase)
+        products.insert(group);
+    });
+    for (unsigned product : products)
+      moveBehindProduct(product, loop);
+  }
+}
+
 //===- Computing again -------------------------------------------------------------------------------------------===//
 
 void Merger::setOps(unsigned group, OpList ops) {
@@ -739,6 +824,7 @@ void Merger::run() {
     ;
   if (options.rebuild)
     rebuildAll();
+  moveAll();
   settle();
 }
 

@@ -50,7 +50,7 @@ HECTOR_KERNEL void hector_s(const cpu::Frame &frame, int64_t begin, int64_t end,
       cpu::Scratch space = fixed;
       float *x_rows = space.take<float>(256);
       for (int64_t src_pair = first; src_pair < last; ++src_pair) {
-        cpu::fetch<256>(x + int64_t{pair_node_src[cpu::smallest(src_pair + 16, last_src_pair)]} * 64);
+        cpu::fetch<256>(x + int64_t{pair_node_src[cpu::smallest(src_pair + 32, last_src_pair)]} * 64);
         const float *x_src_pair = x + int64_t{pair_node_src[src_pair]} * 64;
         float *x_row = x_rows + (src_pair - first) * 64;
         for (int64_t k = 0; k < 64; ++k)
@@ -99,11 +99,11 @@ HECTOR_KERNEL void hector_out_att_total(const cpu::Frame &frame, int64_t begin, 
     int64_t top_count = 0;
     float *att_rows = space.take<float>(int64_t{edges_dst[node + 1] - edges_dst[node]});
     for (int64_t dst_pair = places_dst[node]; dst_pair < places_dst[node + 1]; ++dst_pair) {
-      cpu::fetch<256>(linear + int64_t{place_type_dst[cpu::smallest(dst_pair + 16, last_dst_pair)]} * 64);
+      cpu::fetch<256>(linear + int64_t{place_type_dst[cpu::smallest(dst_pair + 32, last_dst_pair)]} * 64);
       const float *linear_dst_pair = linear + int64_t{place_type_dst[dst_pair]} * 64;
       const float mul = cpu::sum<float>(64, [&](int64_t r) { return x_node[r] * linear_dst_pair[r]; });
       for (int64_t edge = place_edges_dst[dst_pair]; edge < place_edges_dst[dst_pair + 1]; ++edge) {
-        cpu::fetch<4>(dot + int64_t{edge_src_pair_dst[cpu::smallest(edge + 16, last_edge)]});
+        cpu::fetch<4>(dot + int64_t{edge_src_pair_dst[cpu::smallest(edge + 32, last_edge)]});
         const float dot_edge = dot[edge_src_pair_dst[edge]];
         const float add_edge = dot_edge + mul;
         const float att_edge = cpu::leakyRelu(add_edge, 0.2f);
@@ -140,7 +140,7 @@ HECTOR_KERNEL void hector_out_att_total(const cpu::Frame &frame, int64_t begin, 
     for (int64_t edge = edges_dst[node]; edge < edges_dst[node + 1]; ++edge) {
       const float att_row = att_rows_node[edge - edges_dst[node]];
       const float att_edge = att_row / total_node;
-      cpu::fetch<256>(s + int64_t{edge_src_pair_dst[cpu::smallest(edge + 16, last_edge)]} * 64);
+      cpu::fetch<256>(s + int64_t{edge_src_pair_dst[cpu::smallest(edge + 32, last_edge)]} * 64);
       const float *s_edge = s + int64_t{edge_src_pair_dst[edge]} * 64;
       for (int64_t k = 0; k < 64; ++k)
         out_node[k] += att_edge * s_edge[k];
@@ -185,7 +185,7 @@ HECTOR_KERNEL void hector_grad_att(const cpu::Frame &frame, int64_t begin, int64
     bool grad_att_node_2_has_blocks = false;
     float *chain_rows = space.take<float>(int64_t{edges_dst[node + 1] - edges_dst[node]});
     for (int64_t edge = edges_dst[node]; edge < edges_dst[node + 1]; ++edge) {
-      cpu::fetch<256>(s + int64_t{edge_src_pair_dst[cpu::smallest(edge + 16, last_edge)]} * 64);
+      cpu::fetch<256>(s + int64_t{edge_src_pair_dst[cpu::smallest(edge + 32, last_edge)]} * 64);
       const float *s_edge = s + int64_t{edge_src_pair_dst[edge]} * 64;
       const float chain = cpu::sum<float>(64, [&](int64_t r) { return cpu::chain(grad_out_node[r], s_edge[r]); });
       const float att_edge = att[edge];
@@ -231,7 +231,7 @@ HECTOR_KERNEL void hector_by_src_edge(const cpu::Frame &frame, int64_t begin, in
     float sum_src_pair_blocks;
     bool sum_src_pair_has_blocks = false;
     for (int64_t edge = place_edges_src[src_pair]; edge < place_edges_src[src_pair + 1]; ++edge) {
-      cpu::fetch<4>(grad_att + int64_t{edge_row_dst_src[cpu::smallest(edge + 16, last_edge)]});
+      cpu::fetch<4>(grad_att + int64_t{edge_row_dst_src[cpu::smallest(edge + 32, last_edge)]});
       const float grad_att_edge = grad_att[edge_row_dst_src[edge]];
       sum_src_pair += grad_att_edge;
       if (cpu::endsBlock(edge))
@@ -258,9 +258,9 @@ HECTOR_KERNEL void hector_flat_dst_pair(const cpu::Frame &frame, int64_t begin, 
     cpu::fill<float>(sum_2_part, 0.0f, 64);
     const int64_t first = part.first, last = part.last;
     for (int64_t dst_pair = first; dst_pair < last; ++dst_pair) {
-      cpu::fetch<4>(sum + int64_t{pair_place_dst[cpu::smallest(dst_pair + 16, last_dst_pair)]});
+      cpu::fetch<4>(sum + int64_t{pair_place_dst[cpu::smallest(dst_pair + 32, last_dst_pair)]});
       const float sum_dst_pair = sum[pair_place_dst[dst_pair]];
-      cpu::fetch<256>(x + int64_t{pair_node_dst[cpu::smallest(dst_pair + 16, last_dst_pair)]} * 64);
+      cpu::fetch<256>(x + int64_t{pair_node_dst[cpu::smallest(dst_pair + 32, last_dst_pair)]} * 64);
       const float *x_dst_pair = x + int64_t{pair_node_dst[dst_pair]} * 64;
       for (int64_t k = 0; k < 64; ++k)
         sum_2_part[k] += cpu::chain(sum_dst_pair, x_dst_pair[k]);
@@ -344,9 +344,9 @@ HECTOR_KERNEL void hector_by_src_edge_2(const cpu::Frame &frame, int64_t begin, 
     alignas(64) float sum_src_pair_blocks[64];
     bool sum_src_pair_has_blocks = false;
     for (int64_t edge = place_edges_src[src_pair]; edge < place_edges_src[src_pair + 1]; ++edge) {
-      cpu::fetch<256>(grad_out + int64_t{edge_dst_src[cpu::smallest(edge + 16, last_edge)]} * 64);
+      cpu::fetch<256>(grad_out + int64_t{edge_dst_src[cpu::smallest(edge + 32, last_edge)]} * 64);
       const float *grad_out_edge = grad_out + int64_t{edge_dst_src[edge]} * 64;
-      cpu::fetch<4>(att + int64_t{edge_row_dst_src[cpu::smallest(edge + 16, last_edge)]});
+      cpu::fetch<4>(att + int64_t{edge_row_dst_src[cpu::smallest(edge + 32, last_edge)]});
       const float att_edge = att[edge_row_dst_src[edge]];
       for (int64_t k = 0; k < 64; ++k)
         sum_src_pair[k] += cpu::chain(grad_out_edge[k], att_edge);
@@ -396,14 +396,14 @@ HECTOR_KERNEL void hector_grad_s(const cpu::Frame &frame, int64_t begin, int64_t
       for (int64_t from = first; from < last; from += 4) {
         const int64_t to = cpu::smallest(from + 4, last);
         for (int64_t src_pair = from; src_pair < to; ++src_pair) {
-          cpu::fetch<4>(sum + int64_t{pair_place_src[cpu::smallest(src_pair + 16, last_src_pair)]});
+          cpu::fetch<4>(sum + int64_t{pair_place_src[cpu::smallest(src_pair + 32, last_src_pair)]});
           const float sum_src_pair = sum[pair_place_src[src_pair]];
-          cpu::fetch<256>(sum_2 + int64_t{pair_place_src[cpu::smallest(src_pair + 16, last_src_pair)]} * 64);
+          cpu::fetch<256>(sum_2 + int64_t{pair_place_src[cpu::smallest(src_pair + 32, last_src_pair)]} * 64);
           const float *sum_2_src_pair = sum_2 + int64_t{pair_place_src[src_pair]} * 64;
           float *grad_s_row = grad_s_rows + (src_pair - first) * 64;
           for (int64_t k = 0; k < 64; ++k)
             grad_s_row[k] = sum_2_src_pair[k] + cpu::chain(sum_src_pair, w_s_etype[k]);
-          cpu::fetch<256>(x + int64_t{pair_node_src[cpu::smallest(src_pair + 16, last_src_pair)]} * 64);
+          cpu::fetch<256>(x + int64_t{pair_node_src[cpu::smallest(src_pair + 32, last_src_pair)]} * 64);
           const float *x_src_pair = x + int64_t{pair_node_src[src_pair]} * 64;
           float *x_row = x_rows + (src_pair - first) * 64;
           for (int64_t k = 0; k < 64; ++k)
@@ -487,7 +487,7 @@ HECTOR_KERNEL void hector_grad_s_2(const cpu::Frame &frame, int64_t begin, int64
     alignas(64) float grad_s_node[64];
     cpu::fill<float>(grad_s_node, 0.0f, 64);
     for (int64_t src_pair = places_src[node]; src_pair < places_src[node + 1]; ++src_pair) {
-      cpu::fetch<256>(grad_s + int64_t{place_pair_src[cpu::smallest(src_pair + 16, last_src_pair)]} * 64);
+      cpu::fetch<256>(grad_s + int64_t{place_pair_src[cpu::smallest(src_pair + 32, last_src_pair)]} * 64);
       const float *grad_s_src_pair = grad_s + int64_t{place_pair_src[src_pair]} * 64;
       for (int64_t k = 0; k < 64; ++k)
         grad_s_node[k] += grad_s_src_pair[k];
@@ -514,7 +514,7 @@ HECTOR_KERNEL void hector_grad_x(const cpu::Frame &frame, int64_t begin, int64_t
     const float *grad_s_node = grad_s + node * 64;
     for (int64_t dst_pair = places_dst[node]; dst_pair < places_dst[node + 1]; ++dst_pair) {
       const float sum_dst_pair = sum[dst_pair];
-      cpu::fetch<256>(linear + int64_t{place_type_dst[cpu::smallest(dst_pair + 16, last_dst_pair)]} * 64);
+      cpu::fetch<256>(linear + int64_t{place_type_dst[cpu::smallest(dst_pair + 32, last_dst_pair)]} * 64);
       const float *linear_dst_pair = linear + int64_t{place_type_dst[dst_pair]} * 64;
       for (int64_t k = 0; k < 64; ++k)
         sum_node[k] += cpu::chain(sum_dst_pair, linear_dst_pair[k]);

@@ -38,12 +38,13 @@ template <class T> T *totalRow(const Total &total, int64_t rowBytes, int64_t slo
   return reinterpret_cast<T *>(static_cast<char *>(total.rows) + slot * rowBytes);
 }
 
-/// Has the processor fetch a row of kBytes that is read soon: the first lines, of which it guesses the rest.
+/// Has the processor fetch a row of kBytes that is read soon: the first lines, of which it guesses the rest. They go to
+/// the second cache, which waits for more lines at a time than the first.
 template <int64_t kBytes> HECTOR_INLINE void fetch(const void *row) {
   constexpr int64_t kLine = 64, kMost = 16 * kLine;
 #pragma GCC unroll 16
   for (int64_t at = 0; at < (kBytes < kMost ? kBytes : kMost); at += kLine)
-    __builtin_prefetch(static_cast<const char *>(row) + at);
+    __builtin_prefetch(static_cast<const char *>(row) + at, /*rw=*/0, /*locality=*/2);
 }
 
 template <class T> void fill(T *row, T value, int64_t n) {

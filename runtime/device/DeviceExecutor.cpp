@@ -131,9 +131,9 @@ struct DeviceExecutor::State {
   State(Session session, std::shared_ptr<DeviceProgram> program, Device &device, const DeviceExecOptions &options)
       : session(std::move(session)), program(std::move(program)), device(device), options(options) {}
 
-  Status prepare(std::span<const Pieces> pieces);
+  Status prepare(const Graph &graph, std::span<const Pieces> pieces);
   Status allocate();
-  Status uploadForms();
+  Status uploadForms(const Graph &graph);
   Status prepareStep(size_t index, const Pieces &pieces);
   void *inArena(const Block &block) const { return static_cast<std::byte *>(arena.data()) + block.offset; }
 
@@ -152,10 +152,10 @@ Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, const DeviceI
   return std::move(fitting->memory);
 }
 
-Status DeviceExecutor::State::prepare(std::span<const Pieces> pieces) {
+Status DeviceExecutor::State::prepare(const Graph &graph, std::span<const Pieces> pieces) {
   if (Status status = allocate(); !status.isOk())
     return status;
-  if (Status status = uploadForms(); !status.isOk())
+  if (Status status = uploadForms(graph); !status.isOk())
     return status;
   steps.resize(session.plan().steps.size());
   for (size_t i = 0; i < steps.size(); ++i)
@@ -183,13 +183,13 @@ Status DeviceExecutor::State::allocate() {
   return Status::ok();
 }
 
-Status DeviceExecutor::State::uploadForms() {
+Status DeviceExecutor::State::uploadForms(const Graph &graph) {
   const std::vector<Form> wanted = formsOf(session.plan());
   const std::string what = "index arrays for " + inTicks(session.plan().name) + " in the memory of the host";
   if (Status status = requireMemory(what, formBytes(wanted, session.numbers())); !status.isOk())
     return status;
   for (const Form &form : formsOfKernels(session.plan())) {
-    Result<const IdArray *> array = resolve(session.graph(), form);
+    Result<const IdArray *> array = resolve(graph, form);
     if (!array)
       return std::move(array).status();
     assert((*array)->numBytes() == arrayBytes(form, session.numbers()));
@@ -257,7 +257,9 @@ DeviceExecutor::~DeviceExecutor() = default;
 
 Result<DeviceExecutor> DeviceExecutor::create(std::shared_ptr<const Plan> plan, std::shared_ptr<DeviceProgram> program,
                                               Device &device, const Graph &graph, const DeviceExecOptions &options) {
-  Result<Fitting> fitting = Fitting::make(*plan, graph, device.info());
+  // Index arrays go with the fork when the device has them, unless the graph has them already.
+  const Graph forms = graph.fork();
+  Result<Fitting> fitting = Fitting::make(*plan, forms, device.info());
   if (!fitting)
     return std::move(fitting).status();
   Result<int64_t> available = device.freeBytes();
@@ -267,11 +269,11 @@ Result<DeviceExecutor> DeviceExecutor::create(std::shared_ptr<const Plan> plan, 
                                   "are free on " + device.info().name);
       !status.isOk())
     return status;
-  Result<Session> session = Session::create(std::move(plan), graph, fitting->numbers, std::move(fitting->memory));
+  Result<Session> session = Session::create(std::move(plan), forms, fitting->numbers, std::move(fitting->memory));
   if (!session)
     return std::move(session).status();
   auto state = std::make_unique<State>(std::move(*session), std::move(program), device, options);
-  if (Status status = state->prepare(fitting->pieces); !status.isOk())
+  if (Status status = state->prepare(forms, fitting->pieces); !status.isOk())
     return status;
   return DeviceExecutor(std::move(state));
 }

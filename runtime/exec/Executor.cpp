@@ -14,6 +14,8 @@
 #include <cassert>
 #include <chrono>
 #include <cstring>
+#include <malloc.h>
+#include <optional>
 
 namespace hector::exec {
 
@@ -93,6 +95,7 @@ struct Executor::State {
   ExecOptions options;
   int threads;
   AlignedBytes arena;
+  std::vector<IdArray> arrays;  // that steps read
   std::vector<Runnable> steps;
   std::vector<std::byte *> addresses;  // of each table
   std::vector<Input> inputs;           // as the plan lists them
@@ -101,8 +104,8 @@ struct Executor::State {
   State(Session session, KernelLookup lookup, const ExecOptions &options, int threads)
       : session(std::move(session)), lookup(std::move(lookup)), options(options), threads(threads) {}
 
-  Status prepare(std::vector<LaunchCut> cuts);
-  Status prepareStep(size_t index, LaunchCut &cut);
+  Status prepare(const Graph &graph, std::vector<LaunchCut> cuts);
+  Status prepareStep(const Graph &graph, size_t index, LaunchCut &cut);
 
   Status copyInput(const Port &port, Input &input, const Tensor &tensor);
   void launch(Runnable &runnable);
@@ -119,7 +122,7 @@ Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, int threads, 
   return std::move(fitting->memory);
 }
 
-Status Executor::State::prepare(std::vector<LaunchCut> cuts) {
+Status Executor::State::prepare(const Graph &graph, std::vector<LaunchCut> cuts) {
   const Plan &plan = session.plan();
   const MemoryPlan &memory = session.memory();
   arena.allocate(memory.arenaBytes);
@@ -131,12 +134,12 @@ Status Executor::State::prepare(std::vector<LaunchCut> cuts) {
   inputs.resize(plan.inputs.size());
   steps.resize(plan.steps.size());
   for (size_t i = 0; i < steps.size(); ++i)
-    if (Status status = prepareStep(i, cuts[i]); !status.isOk())
+    if (Status status = prepareStep(graph, i, cuts[i]); !status.isOk())
       return status;
   return Status::ok();
 }
 
-Status Executor::State::prepareStep(size_t index, LaunchCut &cut) {
+Status Executor::State::prepareStep(const Graph &graph, size_t index, LaunchCut &cut) {
   const Launch &launch = session.plan().steps[index].launch;
   const MemoryPlan::Launch &needs = session.memory().launches[index];
   Runnable &runnable = steps[index];
@@ -152,9 +155,10 @@ Status Executor::State::prepareStep(size_t index, LaunchCut &cut) {
   runnable.kernel = reinterpret_cast<cpu::Kernel *>(*kernel);
   runnable.pieces = std::move(cut.pieces);
   for (const Form &form : launch.forms) {
-    Result<const IdArray *> array = resolve(session.graph(), form);
+    Result<const IdArray *> array = resolve(graph, form);
     if (!array)
       return std::move(array).status();
+    arrays.push_back(**array);
     runnable.forms.push_back((*array)->visit([](auto ids) -> const void * { return ids.data(); }));
   }
   for (const Block &total : needs.totals)
@@ -193,17 +197,24 @@ Executor::~Executor() = default;
 Result<Executor> Executor::create(std::shared_ptr<const Plan> plan, KernelLookup lookup, const Graph &graph,
                                   const ExecOptions &options) {
   ThreadLimit limit(options.threads > 0 ? options.threads : numThreads());
-  Result<Fitting> fitting = Fitting::make(*plan, graph, numThreads());
+  // What index arrays are made from goes with the fork, unless the graph has it already.
+  std::optional<Graph> forms = graph.fork();
+  Result<Fitting> fitting = Fitting::make(*plan, *forms, numThreads());
   if (!fitting)
     return std::move(fitting).status();
   if (Status status = checkMemory(*plan, fitting->numbers, fitting->memory, options.memoryLimit); !status.isOk())
     return status;
-  Result<Session> session = Session::create(std::move(plan), graph, fitting->numbers, std::move(fitting->memory));
+  Result<Session> session = Session::create(std::move(plan), *forms, fitting->numbers, std::move(fitting->memory));
   if (!session)
     return std::move(session).status();
   auto state = std::make_unique<State>(std::move(*session), std::move(lookup), options, numThreads());
-  if (Status status = state->prepare(std::move(fitting->cuts)); !status.isOk())
+  if (Status status = state->prepare(*forms, std::move(fitting->cuts)); !status.isOk())
     return status;
+  forms.reset();
+  // The C library keeps what is freed. For a small graph that is right: there will soon be another one.
+  constexpr int64_t kWorthTrimming = int64_t{4} << 20;
+  if (state->session.memory().indexBytes >= kWorthTrimming)
+    malloc_trim(0);
   return Executor(std::move(state));
 }
 

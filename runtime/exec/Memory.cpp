@@ -339,7 +339,9 @@ static MemoryPlan layOut(const Plan &plan, const GraphNumbers &graph, std::span<
     if (table.firstWrite < 0)
       continue;
     table.block.bytes = tableBytes(plan.tables[i], graph);
-    table.block.first = table.isKept ? 0 : table.firstWrite;
+    // What earlier phases leave is there in every run. A result of the last two is written again in each.
+    const bool isLeft = plan.steps[table.firstWrite].phase < Phase::Forward;
+    table.block.first = isLeft ? 0 : table.firstWrite;
     table.block.last = table.isKept ? lastStep : table.lastUse;
     all.push_back(&table.block);
   }

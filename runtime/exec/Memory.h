@@ -7,9 +7,10 @@
 ///   table b        w  r             64 .. 127   b
 ///   table c           w  r
 ///
-/// Inputs, outputs and whatever the phases Graph and Weights leave are needed throughout. Inputs lie outside of the
-/// arena: in the caller's memory where the plan can read it as it is, else in copies. On a GPU inputs and index arrays
-/// are always copies.
+/// Whatever the phases Graph and Weights leave is needed throughout, and so are inputs. Outputs are needed from where
+/// they are written to the last step: when a phase runs again, its outputs are computed again. Inputs lie outside of
+/// the arena: in the caller's memory where the plan can read it as it is, else in copies. On a GPU inputs and index
+/// arrays are always copies.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -53,7 +54,7 @@ int64_t placeBlocks(std::span<Block> blocks, int64_t alignment);
 struct MemoryPlan {
   struct Table {
     Block block;          // without bytes for inputs and for tables that nothing writes
-    bool isKept = false;  // needed throughout; otherwise from `firstWrite` to `lastUse`
+    bool isKept = false;  // needed when a run has ended; otherwise from `firstWrite` to `lastUse`
     int firstWrite = -1, lastUse = -1;
   };
   struct Launch {

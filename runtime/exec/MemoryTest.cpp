@@ -70,10 +70,21 @@ TEST(MemoryPlanTest, BlocksInUseAtTheSameTimeNeverShareBytes) {
 }
 
 TEST(MemoryPlanTest, TablesWithDisjointLivesShareBytes) {
-  // Tables 1 to 9 are needed two at a time, and the output throughout.
+  // Tables are needed two at a time, the output from the last step on.
   MemoryPlan memory = memoryOf(chain(10), graphOf(100, 0));
-  EXPECT_EQ(memory.arenaBytes, 3 * 100 * 16 * 4);
+  EXPECT_EQ(memory.arenaBytes, 2 * 100 * 16 * 4);
   EXPECT_TRUE(shareBytes(memory.tables[1].block, memory.tables[3].block));
+}
+
+TEST(MemoryPlanTest, OutputsOfTheFirstPhasesShareNothing) {
+  // In later runs they are there from the start: their phases do not run again.
+  Plan plan = chain(10);
+  plan.outputs.push_back({"early", 2});
+  for (int i = 0; i < 2; ++i)
+    plan.steps[i].phase = Phase::Weights;
+  MemoryPlan memory = memoryOf(plan, graphOf(100, 0));
+  for (size_t i = 3; i < plan.tables.size(); ++i)
+    EXPECT_FALSE(shareBytes(memory.tables[2].block, memory.tables[i].block)) << i;
 }
 
 TEST(MemoryPlanTest, SmallestGapThatFitsIsTaken) {
@@ -119,9 +130,9 @@ TEST(MemoryPlanTest, RandomPlansKeepLiveTablesApart) {
     for (size_t i = 1; i < plan.tables.size(); ++i) {
       Block block = memory.tables[i].block;
       EXPECT_EQ(block.bytes, plan.tables[i].rowSize() * 4 * 9);
-      const bool isKept = i + 1 == plan.tables.size() || plan.steps[uses[i].first].phase == Phase::Weights;
-      block.first = isKept ? 0 : uses[i].first;
-      block.last = isKept ? steps - 1 : uses[i].second;
+      const bool isLeft = plan.steps[uses[i].first].phase == Phase::Weights;
+      block.first = isLeft ? 0 : uses[i].first;
+      block.last = isLeft || i + 1 == plan.tables.size() ? steps - 1 : uses[i].second;
       all.push_back(block);
     }
     for (int i = 0; i < steps; ++i) {
@@ -198,8 +209,8 @@ TEST(MemoryPlanTest, LimitsAreRefusedWithWhatTakesTheMemory) {
   Status status = checkMemory(plan, graph, memory, memory.peakBytes() - 1);
   ASSERT_FALSE(status.isOk());
   EXPECT_EQ(status.message(),
-            "`chain` needs 200.0 MiB: tables and scratch memory 192.0 MiB (the largest table, `t1`, has "
-            "1048576 rows and takes 64.0 MiB), index arrays 8.0 MiB; the limit is 200.0 MiB");
+            "`chain` needs 136.0 MiB: tables and scratch memory 128.0 MiB (the largest table, `t1`, has "
+            "1048576 rows and takes 64.0 MiB), index arrays 8.0 MiB; the limit is 136.0 MiB");
   EXPECT_TRUE(checkMemory(plan, graph, memory, memory.peakBytes()).isOk());
 }
 
@@ -224,8 +235,8 @@ TEST(DeviceMemoryTest, BuffersLiveWhileTheirLaunchRuns) {
     step.launch.device->buffers = {{"b", Domain::Edge, {64}}};
   }
   const MemoryPlan memory = planDeviceMemory(plan, graphOf(4, 50), std::vector<LaunchNumbers>(3));
-  // The three share 12,800 bytes; two tables of 256 bytes are needed besides, and the output.
-  EXPECT_EQ(memory.arenaBytes, 50 * 64 * 4 + 3 * 256);
+  // The three share 12,800 bytes; two tables of 256 bytes are needed besides.
+  EXPECT_EQ(memory.arenaBytes, 50 * 64 * 4 + 2 * 256);
   for (int step = 0; step < 3; ++step) {
     const Block &buffer = memory.launches[step].buffers[0];
     EXPECT_EQ(buffer.bytes, 50 * 64 * 4);

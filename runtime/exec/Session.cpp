@@ -74,8 +74,8 @@ Status checkFit(const Plan &plan, const Graph &graph, Target target) {
   return Status::ok();
 }
 
-Session::Session(std::shared_ptr<const Plan> plan, const Graph &graph, const GraphNumbers &numbers, MemoryPlan memory)
-    : sharedPlan(std::move(plan)), sharedGraph(graph), graphNumbers(numbers), memoryPlan(std::move(memory)) {
+Session::Session(std::shared_ptr<const Plan> plan, const GraphNumbers &numbers, MemoryPlan memory)
+    : sharedPlan(std::move(plan)), graphNumbers(numbers), memoryPlan(std::move(memory)) {
   size_t most = sharedPlan->tables.size() + 1;  // what lies between tables, and after the last
   for (const MemoryPlan::Launch &launch : memoryPlan.launches)
     most = std::max(most, sharedPlan->tables.size() + launch.totals.size() + launch.buffers.size() + 2);
@@ -85,23 +85,24 @@ Session::Session(std::shared_ptr<const Plan> plan, const Graph &graph, const Gra
 
 Result<Session> Session::create(std::shared_ptr<const Plan> plan, const Graph &graph, const GraphNumbers &numbers,
                                 MemoryPlan memory) {
-  Session session(std::move(plan), graph, numbers, std::move(memory));
-  if (Status status = session.findOutside(); !status.isOk())
+  Session session(std::move(plan), numbers, std::move(memory));
+  if (Status status = session.findOutside(graph); !status.isOk())
     return status;
   session.noteReaders();
   return session;
 }
 
-Status Session::findOutside() {
+Status Session::findOutside(const Graph &graph) {
   outsideOf.resize(sharedPlan->tables.size());
   for (const std::vector<Port> *ports : {&sharedPlan->inputs, &sharedPlan->outputs})
     for (const Port &port : *ports)
       if (std::optional<Form> form = outsideRows(table(port.table))) {
-        Result<const IdArray *> rows = resolve(sharedGraph, *form);
+        Result<const IdArray *> rows = resolve(graph, *form);
         if (!rows)
           return std::move(rows).status();
         const bool staysInPlace = graphNumbers.isSortedByType && table(port.table).order == Order::ByType;
-        outsideOf[port.table] = staysInPlace ? nullptr : *rows;
+        if (!staysInPlace)
+          outsideOf[port.table] = **rows;
       }
   return Status::ok();
 }

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -35,7 +36,7 @@ struct Randomness {
   bool operator==(const Randomness &) const = default;
 };
 
-/// Used by one thread at a time. Shares the plan and the graph.
+/// Used by one thread at a time. Shares the plan, and of the graph the index arrays that it needs.
 class Session {
 public:
   /// Builds the index arrays that permute inputs and outputs. The plan fits the graph.
@@ -43,14 +44,13 @@ public:
                                 MemoryPlan memory);
 
   const Plan &plan() const { return *sharedPlan; }
-  const Graph &graph() const { return sharedGraph; }
   const GraphNumbers &numbers() const { return graphNumbers; }
   const MemoryPlan &memory() const { return memoryPlan; }
   const TableSpec &table(int index) const { return sharedPlan->tables[index]; }
   int64_t rowsOf(int index) const { return graphNumbers.rows[table(index).domain]; }
   int64_t bytesOf(int index) const { return tableBytes(table(index), graphNumbers); }
   /// Where the rows of a port's table are outside: see `outsideRows`. Null if they stay in place.
-  const IdArray *outside(int index) const { return outsideOf[index]; }
+  const IdArray *outside(int index) const { return outsideOf[index] ? &*outsideOf[index] : nullptr; }
 
   // --- inputs and outputs
   /// The number of an input among those of the plan. Fails if there is none of that name, or the tensor does not fit.
@@ -91,20 +91,19 @@ private:
     std::array<bool, kNumPhases> isRead = {};  // by which phases
   };
 
-  Session(std::shared_ptr<const Plan> plan, const Graph &graph, const GraphNumbers &numbers, MemoryPlan memory);
-  Status findOutside();
+  Session(std::shared_ptr<const Plan> plan, const GraphNumbers &numbers, MemoryPlan memory);
+  Status findOutside(const Graph &graph);
   void noteReaders();
 
   std::shared_ptr<const Plan> sharedPlan;
-  Graph sharedGraph;
   GraphNumbers graphNumbers;
   MemoryPlan memoryPlan;
-  std::vector<const IdArray *> outsideOf;    // of each table
-  std::vector<Input> inputs;                 // as the plan lists them
-  std::array<bool, kNumPhases> isDone = {};  // phases whose tables hold results
-  bool areWeightsDue = false;                // an input of the Weights phase was set since it ran
-  bool hasForward = false;                   // Forward has run for the next Backward
-  std::vector<Block> kept, unneeded;         // for poison; with room, so that runs allocate nothing
+  std::vector<std::optional<IdArray>> outsideOf;  // of each table
+  std::vector<Input> inputs;                      // as the plan lists them
+  std::array<bool, kNumPhases> isDone = {};       // phases whose tables hold results
+  bool areWeightsDue = false;                     // an input of the Weights phase was set since it ran
+  bool hasForward = false;                        // Forward has run for the next Backward
+  std::vector<Block> kept, unneeded;              // for poison; with room, so that runs allocate nothing
 };
 
 }  // namespace hector::exec

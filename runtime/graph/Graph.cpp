@@ -146,12 +146,21 @@ Result<std::vector<int64_t>> copyNodeTypes(const IdSource &ptr) {
 template <class T> class Lazy {
 public:
   template <class F> const T &get(F &&build) {
-    std::call_once(once, [&] { value.emplace(build()); });
+    std::call_once(once, [&] {
+      value.emplace(build());
+      isBuilt.store(true, std::memory_order_release);
+    });
     return *value;
+  }
+  /// Takes the value of another one, if it has one by now.
+  void takeFrom(const Lazy &other) {
+    if (other.isBuilt.load(std::memory_order_acquire))
+      get([&] { return *other.value; });
   }
 
 private:
   std::once_flag once;
+  std::atomic<bool> isBuilt = false;
   std::optional<T> value;
 };
 
@@ -163,7 +172,8 @@ IdArray IdArray::make(int64_t size, int64_t limit) {
   return IdArray(BigVector<int64_t>(static_cast<size_t>(size), 0));
 }
 
-struct Graph::Data {
+/// What a graph is, and all of its forks.
+struct GraphEdges {
   int64_t numNodes = 0;
   int64_t numRelations = 0;
   int64_t limit = 0;  // what `IdArray::make` is given for every array
@@ -173,7 +183,9 @@ struct Graph::Data {
   IdArray etype;
   IdArray edgeNumbers;                      // empty: 0, 1, 2 …
   std::vector<int64_t> namedSrc, namedDst;  // node types of relations, -1 if unknown; empty: all are
+};
 
+struct Graph::Data : GraphEdges {
   Lazy<std::vector<int64_t>> etypePtr;
   Lazy<EdgeIndex> outgoing;
   Lazy<EdgeIndex> incoming;
@@ -202,6 +214,9 @@ struct Graph::Data {
     std::lock_guard lock(mapsMutex);
     return map[key];
   }
+
+  /// Takes what another one has derived by now.
+  void takeFrom(Data &other);
 
   static Result<std::shared_ptr<Data>> build(const IdSource &src, const IdSource &dst, const IdSource &etype,
                                              const IdSource &ntypePtr, int64_t numRelations, IdWidth width);
@@ -270,6 +285,22 @@ Result<std::shared_ptr<Graph::Data>> Graph::Data::build(const IdSource &src, con
     for (IdArray *array : {&data->src, &data->dst, &data->etype})
       *array = gather(*array, data->edgeNumbers);
   return data;
+}
+
+void Graph::Data::takeFrom(Data &other) {
+  auto take = [&](auto... members) { ((this->*members).takeFrom(other.*members), ...); };
+  take(&Data::etypePtr, &Data::outgoing, &Data::incoming, &Data::srcPairs, &Data::dstPairs, &Data::srcPairsByNode,
+       &Data::dstPairsByNode, &Data::outDegreeOrder, &Data::inDegreeOrder, &Data::ntypeOfNode, &Data::identity,
+       &Data::srcPairFirsts, &Data::dstPairFirsts, &Data::srcPlaceNodes, &Data::dstPlaceNodes, &Data::edgeTypeStarts,
+       &Data::nodeTypeStarts, &Data::srcTypeOfRelation, &Data::dstTypeOfRelation);
+  std::lock_guard lock(other.mapsMutex);
+  auto takeEntries = [](auto &mine, const auto &theirs) {
+    for (const auto &[key, form] : theirs)
+      mine[key].takeFrom(form);
+  };
+  takeEntries(tiles, other.tiles);
+  takeEntries(permutations, other.permutations);
+  takeEntries(columns, other.columns);
 }
 
 IdArray Graph::Data::identityOf(int64_t size) const {
@@ -431,6 +462,13 @@ Result<Graph> Graph::fromTensors(const TensorFile &file, int64_t numRelations, i
   if (!data)
     return data.status();
   return Graph(std::move(*data));
+}
+
+Graph Graph::fork() const {
+  auto copy = std::make_shared<Data>();
+  static_cast<GraphEdges &>(*copy) = *data;
+  copy->takeFrom(*data);
+  return Graph(std::move(copy));
 }
 
 int64_t Graph::numNodes() const {

@@ -27,35 +27,40 @@ namespace hector {
 
 struct TensorFile;
 
-/// Ids in 32 bits where they fit and 64 where they do not.
+/// Ids in 32 bits where they fit and 64 where they do not. Copies share their ids, which live as long as one of them.
 class IdArray {
 public:
   IdArray() = default;
-  explicit IdArray(BigVector<int32_t> ids) : ids(std::move(ids)) {}
-  explicit IdArray(BigVector<int64_t> ids) : ids(std::move(ids)) {}
+  explicit IdArray(BigVector<int32_t> ids) : IdArray(std::make_shared<BigVector<int32_t>>(std::move(ids))) {}
+  explicit IdArray(BigVector<int64_t> ids) : IdArray(std::make_shared<BigVector<int64_t>>(std::move(ids))) {}
   /// An array of `size` zeros that can hold ids below `limit`.
   static IdArray make(int64_t size, int64_t limit);
 
-  bool isWide() const { return std::holds_alternative<BigVector<int64_t>>(ids); }
+  bool isWide() const { return std::holds_alternative<std::span<int64_t>>(ids); }
   int64_t numBytes() const { return size() * (isWide() ? 8 : 4); }
   int64_t size() const {
-    return std::visit([](const auto &v) { return static_cast<int64_t>(v.size()); }, ids);
+    return std::visit([](auto v) { return static_cast<int64_t>(v.size()); }, ids);
   }
   int64_t operator[](int64_t i) const {
-    if (const auto *narrow = std::get_if<BigVector<int32_t>>(&ids))
+    if (const auto *narrow = std::get_if<std::span<int32_t>>(&ids))
       return (*narrow)[i];
-    return std::get<BigVector<int64_t>>(ids)[i];
+    return std::get<std::span<int64_t>>(ids)[i];
   }
+  /// For whoever makes the array, before there are copies.
   void set(int64_t i, int64_t id) {
-    std::visit([&](auto &v) { v[i] = static_cast<typename std::decay_t<decltype(v)>::value_type>(id); }, ids);
+    std::visit([&](auto v) { v[i] = static_cast<typename decltype(v)::value_type>(id); }, ids);
   }
   /// Calls `f` with a span of int32_t or of int64_t, for loops that should not branch on the width.
   template <class F> decltype(auto) visit(F &&f) const {
-    return std::visit([&](const auto &v) -> decltype(auto) { return f(std::span(v)); }, ids);
+    return std::visit([&]<class Id>(std::span<Id> v) -> decltype(auto) { return f(std::span<const Id>(v)); }, ids);
   }
 
 private:
-  std::variant<BigVector<int32_t>, BigVector<int64_t>> ids;
+  template <class Id>
+  explicit IdArray(std::shared_ptr<BigVector<Id>> vector) : ids(std::span<Id>(*vector)), owner(std::move(vector)) {}
+
+  std::variant<std::span<int32_t>, std::span<int64_t>> ids;
+  std::shared_ptr<const void> owner;
 };
 
 /// How wide a graph's ids are. Tests and the fuzzer ask for wide ones on small graphs.
@@ -176,6 +181,10 @@ public:
   const IdArray &dstPlaceNodes() const;
   /// `height` is at least 1.
   const Tiles &tiles(TileRows rows, int64_t height) const;
+
+  /// A graph of the same edges. It has the forms that this one has by now, but those that it builds are its own: who
+  /// needs a few of them takes these, and those that they are made from go with the fork.
+  Graph fork() const;
 
   /// Says at which node types relations start and end, -1 if that is not known. It counts for relations without edges.
   /// To be called before the graph is shared and before anything asks for the types of relations.

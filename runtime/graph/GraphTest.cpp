@@ -205,6 +205,48 @@ TEST(GraphTest, DerivedFormsAreBuiltOnce) {
   EXPECT_EQ(&graph.srcPairs(), &copy.srcPairs());
 }
 
+TEST(GraphTest, ForksHaveTheFormsThatWereThere) {
+  Graph graph = make(kExample, {0, 6}, 2);
+  auto start = [](const IdArray &array) { return array.visit([](auto ids) -> const void * { return ids.data(); }); };
+  const IdArray &column = graph.edgeColumn(EdgeColumn::Source, EdgeOrder::Destination);
+  Graph fork = graph.fork();
+  EXPECT_EQ(start(fork.src()), start(graph.src()));
+  EXPECT_EQ(start(fork.incoming().edges), start(graph.incoming().edges));
+  EXPECT_EQ(start(fork.edgeColumn(EdgeColumn::Source, EdgeOrder::Destination)), start(column));
+  EXPECT_EQ(fork.numNodes(), 6);
+  EXPECT_EQ(fork.numRelations(), 2);
+}
+
+TEST(GraphTest, FormsOfAForkAreItsOwn) {
+  Graph graph = make(kExample, {0, 6}, 2);
+  auto start = [](const IdArray &array) { return array.visit([](auto ids) -> const void * { return ids.data(); }); };
+  IdArray taken;
+  {
+    Graph fork = graph.fork();
+    taken = fork.srcPairs().ofEdge;
+    EXPECT_NE(start(taken), start(graph.srcPairs().ofEdge));
+  }
+  // What was taken outlives the fork.
+  EXPECT_EQ(values(taken), values(graph.srcPairs().ofEdge));
+}
+
+TEST(GraphTest, ForksAreMadeWhileOthersDerive) {
+  std::mt19937 random(7);
+  Graph graph = make(randomEdges(random, 100, 10'000, 5), {0, 100}, 5);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] {
+      if (i % 2 == 0)
+        graph.edgeColumn(EdgeColumn::SrcPair, EdgeOrder::Destination);
+      else
+        graph.fork().edgeColumn(EdgeColumn::SrcPair, EdgeOrder::Destination);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  const auto wanted = values(graph.edgeColumn(EdgeColumn::SrcPair, EdgeOrder::Destination));
+  EXPECT_EQ(values(graph.fork().edgeColumn(EdgeColumn::SrcPair, EdgeOrder::Destination)), wanted);
+}
+
 TEST(GraphTest, DerivedFormsMayBeAskedForByManyThreads) {
   std::mt19937 random(7);
   Graph graph = make(randomEdges(random, 100, 10'000, 5), {0, 100}, 5);

@@ -425,7 +425,7 @@ void KernelWriter::writeFetch(kern::LoadOp load) {
   const Type stored = type.getElementType();
   const int64_t bytes = type.getRowSize() * (stored.isIntOrFloat() ? (stored.getIntOrFloatBitWidth() + 7) / 8 : 8);
   // Small tables are near anyway: those of node types, and single numbers of nodes.
-  constexpr int64_t kSmall = 16, kAhead = 4096;
+  constexpr int64_t kSmall = 16, kAhead = 8192, kMost = 32;
   if (load.getPath().empty() || level <= Domain::EdgeType || type.getDomain() <= Domain::NodeType ||
       !mlir::isa<kern::ForOp>(load->getParentOp()) || (bytes < kSmall && type.getDomain() <= Domain::Node))
     return;
@@ -435,7 +435,7 @@ void KernelWriter::writeFetch(kern::LoadOp load) {
     prologue.push_back("const int64_t " + last + " = " + count(level) + " - 1;");
   }
   std::string later = "cpu::smallest(" + cpp::levelName(level) + " + " +
-                      std::to_string(std::clamp<int64_t>(kAhead / bytes, 4, 16)) + ", " + last + ")";
+                      std::to_string(std::clamp<int64_t>(kAhead / bytes, 4, kMost)) + ", " + last + ")";
   body.line("cpu::fetch<" + std::to_string(bytes) + ">(" + tables.at(load.getTable()) + " + " +
             cpp::times("int64_t{" + pathFrom(later, load.getPath()) + "}", type.getRowSize()) + ");");
 }
