@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 namespace hector {
 
@@ -75,34 +76,63 @@ static std::string kindOf(const toml::node &node) {
 }
 
 /// Finds letters such as `ü` outside of texts and comments, where TOML has none and where the behaviour of toml++ 3.3
-/// is undefined. Follows only as much of the syntax as that needs: where it goes wrong, toml++ stops earlier.
+/// is undefined. Follows only as much of the syntax as that needs. A quote inside a word, as in `0.5"ü`, opens no text
+/// for toml++, so it opens none here.
 bool TomlReader::checkCharacters() {
   const std::string_view text = source.text();
-  for (size_t i = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; i < text.size();) {
+  auto isLetter = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
+  auto failAt = [&](size_t at, const char *message) -> language::Diagnostic & {
+    const auto begin = static_cast<uint32_t>(at);
+    const uint32_t length = language::decodeUtf8(text, at).length;
+    return diagnostics.error({&source, begin, begin + length}, inTicks(text.substr(at, length)) + message);
+  };
+  auto failLetter = [&](size_t at) {
+    failAt(at, " cannot be here; expected such letters in texts and comments only")
+        .suggest("put names with such letters in quotes");
+    return false;
+  };
+  const size_t start = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+  if (std::none_of(text.begin() + static_cast<std::ptrdiff_t>(start), text.end(), isLetter))
+    return true;
+  bool isWordStart = true, hasEquals = false;
+  for (size_t i = start; i < text.size();) {
     const char c = text[i];
+    if (isLetter(c))
+      return failLetter(i);
     if (c == '#') {
       i = std::min(text.find('\n', i), text.size());
-    } else if (c == '"' || c == '\'') {
+      continue;
+    }
+    if (c == '"' || c == '\'') {
+      const bool isAfterDot = i > start && text[i - 1] == '.';  // a key such as a."b"
+      if (!isWordStart && !isAfterDot) {
+        failAt(i, " cannot be here; expected texts after a blank, `=`, `,`, `[` or `{`");
+        return false;
+      }
       const bool isLong = text.substr(i).starts_with(std::string(3, c));
       const std::string quotes(isLong ? 3 : 1, c);
+      const size_t begin = i;
       i += quotes.size();
       while (i < text.size() && !text.substr(i).starts_with(quotes) && (isLong || text[i] != '\n'))
         i += c == '"' && text[i] == '\\' && i + 1 < text.size() ? 2 : 1;
       // A long text may end in up to two quotes of its own.
-      i += std::min(quotes.size(), text.size() - i);
+      i = std::min(i + quotes.size(), text.size());
       for (int more = 0; isLong && more < 2 && i < text.size() && text[i] == c; ++more)
         ++i;
-    } else if (static_cast<unsigned char>(c) >= 0x80) {
-      const auto at = static_cast<uint32_t>(i);
-      const uint32_t length = language::decodeUtf8(text, i).length;
-      diagnostics
-          .error({&source, at, at + length},
-                 inTicks(text.substr(i, length)) + " cannot be here; expected such letters in texts and comments only")
-          .suggest("put names with such letters in quotes");
-      return false;
-    } else {
-      ++i;
+      // Behind a number's dot toml++ reads on as far as the next blank.
+      for (size_t inside = begin; isAfterDot && inside < i; ++inside)
+        if (isLetter(text[inside]))
+          return failLetter(inside);
+      isWordStart = false;
+      continue;
     }
+    if (c == '=')  // one for each key
+      isWordStart = !std::exchange(hasEquals, true);
+    else if (c != '[' && c != '{')
+      isWordStart = std::string_view(" \t\r\n,").find(c) != std::string_view::npos;
+    if (c == '\n' || c == ',' || c == '{')
+      hasEquals = false;
+    ++i;
   }
   return true;
 }

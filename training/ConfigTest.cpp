@@ -226,6 +226,9 @@ TEST(ConfigTest, TextsThatAreNoTomlAreErrors) {
     EXPECT_NE(wrong(text), "nothing is wrong") << text;
   EXPECT_EQ(wrong("größe = 1"), "c.toml:1:3: error: `ö` cannot be here; expected such letters in texts and comments "
                                 "only");
+  EXPECT_EQ(wrong("x = 0.&\"ü\""),
+            "c.toml:1:8: error: `\"` cannot be here; expected texts after a blank, `=`, `,`, `[` "
+            "or `{`");
 }
 
 TEST(ConfigTest, TextsAndCommentsMayHaveAnyLetters) {

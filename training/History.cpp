@@ -13,6 +13,8 @@
 #include <initializer_list>
 #include <limits>
 #include <set>
+#include <string_view>
+#include <utility>
 
 namespace hector::training {
 
@@ -232,8 +234,9 @@ std::vector<std::string> curvesOf(std::span<const EpochRecord> records, const st
     return std::find_if(kFirst.begin(), kFirst.end(), [&](std::string_view start) { return name.starts_with(start); }) -
            kFirst.begin();
   };
-  std::stable_sort(names.begin(), names.end(),
-                   [&](const std::string &a, const std::string &b) { return rank(a) < rank(b); });
+  std::sort(names.begin(), names.end(), [&](const std::string &a, const std::string &b) {
+    return std::pair(rank(a), std::string_view(a)) < std::pair(rank(b), std::string_view(b));
+  });
   return names;
 }
 
@@ -244,8 +247,8 @@ std::string drawHistory(std::span<const EpochRecord> records, const std::string 
   std::vector<const EpochRecord *> order;
   for (const EpochRecord &record : records)
     order.push_back(&record);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const EpochRecord *a, const EpochRecord *b) { return a->epoch < b->epoch; });
+  std::sort(order.begin(), order.end(),
+            [](const EpochRecord *a, const EpochRecord *b) { return std::pair(a->epoch, a) < std::pair(b->epoch, b); });
 
   std::vector<Sample> losses;
   double min = std::numeric_limits<double>::infinity(), max = -min;
