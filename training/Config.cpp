@@ -187,7 +187,7 @@ public:
       return failure();
     Config config;
     readTable(root, "a configuration", config);
-    if (!root.contains("layers"))
+    if (!root.contains("layers") && config.task != Task::Link)
       error("the configuration has no `layers`").suggest("list them: layers = [\"rgcn:16,relu\", \"rgcn\"]");
     if (diagnostics.empty())
       if (Status status = checkConfig(config); !status.isOk())
@@ -238,6 +238,9 @@ private:
         assign(value[std::string(entry.key->str())], constant(*entry.value, inTicks(entry.key->str())));
   }
   void readValue(const toml::node &node, const std::string &what, std::vector<LayerConfig> &value) {
+    // Links need no layers; for other tasks `checkConfig` says that some are missing.
+    if (node.is_array() && node.as_array()->empty())
+      return;
     for (const toml::node *item : listOf(node, what))
       value.push_back(readLayer(*item));
   }

@@ -173,7 +173,7 @@ TEST(ConfigTest, PathsInTextsStartAtTheFileToo) {
 
 TEST(ConfigTest, ReportsMissingLayers) {
   EXPECT_EQ(wrong("epochs = 5"), "c.toml:1:1: error: the configuration has no `layers`");
-  EXPECT_EQ(wrong("layers = []"), "c.toml:1:10: error: `layers` is an empty list; give one value at least");
+  EXPECT_EQ(wrong("layers = []"), "c.toml:1:1: error: the configuration has no layers; expected one at least");
   EXPECT_EQ(wrong("layers = [{ size = 3 }]"), "c.toml:1:11: error: the layer has no `model`");
 }
 

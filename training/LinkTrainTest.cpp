@@ -95,6 +95,19 @@ TEST(LinkTrainTest, ContinuedRunGivesTheSameBits) {
     EXPECT_EQ(std::memcmp(rest.checkpoint.parameters.at(name).bytes, tensor.bytes, tensor.numBytes()), 0) << name;
 }
 
+TEST(LinkTrainTest, RunWithoutLayersIsKeptAndContinued) {
+  TrainOptions options;
+  options.config = links();
+  options.config.epochs = 2;
+  options.checkpointPath = testing::TempDir() + "/links.safetensors";
+  ASSERT_TRUE(trainLinks(groups(), options));
+  auto kept = loadCheckpoint(options.checkpointPath);
+  ASSERT_TRUE(kept) << kept.status().message();
+  EXPECT_EQ(kept->epoch, 2);
+  options.config.epochs = 3;
+  EXPECT_EQ(train(groups(), options.config, *kept).checkpoint.epoch, 3);
+}
+
 TEST(LinkTrainTest, GraphsWithoutASplitOfEdges) {
   TrainOptions options;
   options.config = links();
