@@ -89,7 +89,7 @@ private:
 
   /// Binds the decoder to the sample of a step.
   Status bindSample(int64_t epoch);
-  Result<Sample> sampleOf(int64_t epoch) const;
+  Sample sampleOf(int64_t epoch) const;
   Result<RankScore> rank(const std::vector<Triple> &triples, const Tables &tables);
 
   Links links;
@@ -133,23 +133,21 @@ Status LinkTraining::prepare() {
   return Status::ok();
 }
 
-Result<Sample> LinkTraining::sampleOf(int64_t epoch) const {
+Sample LinkTraining::sampleOf(int64_t epoch) const {
   const int64_t batch = std::min<int64_t>(config.link.batch, static_cast<int64_t>(links.train.size()));
   return drawSample(links.train, graph.graph.numNodes(), links.numRelations, batch, config.link.negatives, config.seed,
                     static_cast<uint64_t>(epoch));
 }
 
 Status LinkTraining::bindSample(int64_t epoch) {
-  auto sample = sampleOf(epoch);
-  if (!sample)
-    return std::move(sample).status();
+  Sample sample = sampleOf(epoch);
   const int64_t ends[] = {0, graph.graph.numNodes()};
-  auto made = Graph::create(sample->candidate, sample->known, sample->type, ends, 2 * links.numRelations);
+  auto made = Graph::create(sample.candidate, sample.known, sample.type, ends, 2 * links.numRelations);
   if (!made)
     return std::move(made).status();
   sampled.emplace(std::move(*made));
-  const auto numTrue = static_cast<float>(std::count(sample->truth.begin(), sample->truth.end(), 1.0F));
-  truth = tensorOf({sampled->numEdges()}, std::move(sample->truth));
+  const auto numTrue = static_cast<float>(std::count(sample.truth.begin(), sample.truth.end(), 1.0F));
+  truth = tensorOf({sampled->numEdges()}, std::move(sample.truth));
   weight = tensorOf({}, {1.0F / numTrue});
   return Status::ok();
 }

@@ -5,6 +5,7 @@
 #include "language/Diagnostics.h"
 #include "runtime/base/BigVector.h"
 #include "runtime/base/Text.h"
+#include "training/Number.h"
 #include "training/Shipped.h"
 
 #include <algorithm>
@@ -73,15 +74,6 @@ static std::string_view functionOf(Activation activation) {
   return "tanh";
 }
 
-static std::string numberText(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.17g", value);
-  std::string number = text;
-  if (number.find_first_of(".e") == std::string::npos)
-    number += ".0";
-  return number;
-}
-
 /// What follows a layer, as a model: the row made flat, then norm, activation, residual and dropout.
 static std::string glueText(std::span<const int64_t> row, Norm norm, Activation activation, bool hasSkip,
                             double dropout) {
@@ -109,7 +101,7 @@ static std::string glueText(std::span<const int64_t> row, Norm norm, Activation 
   if (hasSkip)
     text += "        h = h + n.skip\n";
   if (dropout > 0)
-    text += "        h = dropout(h, " + numberText(dropout) + ")\n";
+    text += "        h = dropout(h, " + formatNumber(dropout) + ")\n";
   return text + "        n[\"out\"] = h\n    return n[\"out\"]\n";
 }
 
@@ -131,9 +123,17 @@ constexpr const char *kIdentity = R"(def rows(g, x: Node[d]):
     return n["out"]
 )";
 
-Result<Program> importText(const std::string &text, const std::string &name,
-                           const std::map<std::string, int64_t> &sizes,
-                           const std::shared_ptr<mlir::MLIRContext> &context) {
+namespace {
+
+struct BoundText {
+  Model model;
+  language::Binding binding;
+};
+
+}  // namespace
+
+static Result<BoundText> bindText(const std::string &text, const std::string &name,
+                                  const std::map<std::string, int64_t> &sizes) {
   auto model = parseModel(text, name);
   if (!model)
     return std::move(model).status();
@@ -141,7 +141,16 @@ Result<Program> importText(const std::string &text, const std::string &name,
   if (!binding)
     return std::move(binding).status();
   binding->sizes.insert(sizes.begin(), sizes.end());
-  return Program::import(*model, *binding, {}, context);
+  return BoundText{std::move(*model), std::move(*binding)};
+}
+
+Result<Program> importText(const std::string &text, const std::string &name,
+                           const std::map<std::string, int64_t> &sizes,
+                           const std::shared_ptr<mlir::MLIRContext> &context) {
+  auto bound = bindText(text, name, sizes);
+  if (!bound)
+    return std::move(bound).status();
+  return Program::import(bound->model, bound->binding, {}, context);
 }
 
 // --- building
@@ -252,17 +261,13 @@ Status Stack::Builder::addInputs(const std::string &place, const language::Signa
 Status Stack::Builder::addText(const std::string &name, const std::string &text,
                                const std::map<std::string, int64_t> &sizes, std::map<std::string, std::string> wires,
                                const std::map<std::string, Start> &starts) {
-  auto model = parseModel(text, name);
-  if (!model)
-    return std::move(model).status();
-  auto binding = bind(*model);
-  if (!binding)
-    return std::move(binding).status();
-  binding->sizes.insert(sizes.begin(), sizes.end());
-  auto program = Program::import(*model, *binding, {}, context);
+  auto bound = bindText(text, name, sizes);
+  if (!bound)
+    return std::move(bound).status();
+  auto program = Program::import(bound->model, bound->binding, {}, context);
   if (!program)
     return std::move(program).status();
-  if (Status status = addInputs(name, model->signature, *binding, *program, wires, starts); !status.isOk())
+  if (Status status = addInputs(name, bound->model.signature, bound->binding, *program, wires, starts); !status.isOk())
     return status;
   auto row = mlir::cast<flow::RowsType>(program->function().getResultTypes().front()).getShape();
   size = row.empty() ? 1 : row.back();

@@ -2,6 +2,8 @@
 # Kills training runs that write their file after each epoch, each at another moment, and continues them.
 set -u
 count=$1
+# How many epochs a run has, as the refusal to continue it with fewer says.
+epochs_of() { hector train --resume "$1" --graph g.safetensors --epochs 1 2>&1 | sed -n 's/.* has \([0-9]*\) epochs\? already.*/\1/p'; }
 fine=0
 for ((i = 1; i <= count; ++i)); do
   rm -f killed.safetensors
@@ -14,8 +16,8 @@ for ((i = 1; i <= count; ++i)); do
   kill -9 $process
   wait $process 2>/dev/null
   # One epoch more than it has.
-  done=$(hector infer killed.safetensors --graph g.safetensors | sed -n 's/.*from epoch \([0-9]*\).*/\1/p')
-  [ -n "$done" ] && hector train --resume killed.safetensors --graph g.safetensors --epochs 100001 --patience 1 \
-    --out killed.safetensors --quiet >/dev/null 2>&1 && fine=$((fine + 1))
+  epochs=$(epochs_of killed.safetensors)
+  [ -n "$epochs" ] && hector train --resume killed.safetensors --graph g.safetensors --epochs $((epochs + 1)) \
+    --quiet >/dev/null 2>&1 && [ "$(epochs_of killed.safetensors)" -eq $((epochs + 1)) ] && fine=$((fine + 1))
 done
 echo "$fine of $count runs went on"
