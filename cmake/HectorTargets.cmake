@@ -16,6 +16,8 @@ function(hector_unit_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE HECTOR_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  # Tests take longer to compile than to run.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   # Code that tests compile is kept from run to run, but not in the user's cache.
   gtest_discover_tests(${name} TEST_PREFIX ${name}/ DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES ENVIRONMENT HECTOR_CACHE=${PROJECT_BINARY_DIR}/code-cache)

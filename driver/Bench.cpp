@@ -5,9 +5,11 @@
 #include "driver/Case.h"
 #include "driver/Cpu.h"
 #include "driver/Initial.h"
+#include "runtime/base/Hash.h"
 #include "runtime/base/Interrupt.h"
 #include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
+#include "runtime/exec/PlanText.h"
 #include "runtime/graph/GraphFile.h"
 
 #include <algorithm>
@@ -90,19 +92,13 @@ Result<Subject> Subject::load(const BenchFile &file, const BenchCell &cell, cons
   if (!graph)
     return std::move(graph).status();
   Subject subject = {file, model, cell.phase, std::move(*binding), std::move(*graph), {}};
-  for (const language::InputDecl &input : model.signature.inputs) {
-    language::Diagnostics diagnostics;
-    auto shape = language::rowShape(input, subject.binding, diagnostics);
-    if (!shape)
-      return Status::located(diagnostics.render());
-    const Graph &rows = subject.graph;
-    if (input.home != Home::Shared)
-      shape->insert(shape->begin(), input.home == Home::Node       ? rows.numNodes()
-                                    : input.home == Home::Edge     ? rows.numEdges()
-                                    : input.home == Home::EdgeType ? rows.numRelations()
-                                                                   : rows.numNodeTypes());
-    subject.tensors[input.name] = initialTensor(input, std::move(*shape), file.seed);
-  }
+  std::vector<const language::InputDecl *> inputs;
+  for (const language::InputDecl &input : model.signature.inputs)
+    inputs.push_back(&input);
+  auto tensors = initialTensors(inputs, subject.binding, subject.graph, file.seed);
+  if (!tensors)
+    return std::move(tensors).status();
+  subject.tensors = std::move(*tensors);
   return subject;
 }
 
@@ -409,6 +405,10 @@ Status Round::prepare(size_t i, const Subject &subject) {
   contenders[i].emplace(std::move(*made));
   result.peakBytes = contenders[i]->executor->peakBytes();
   const exec::Plan &plan = *contenders[i]->compiled.plan;
+  TextHash hash;
+  hash.add(exec::planText(plan, {}));
+  hash.add(plan.source);
+  result.plan = hash.digest();
   for (size_t step = 0; step < plan.steps.size(); ++step)
     if (const auto &cost = contenders[i]->compiled.steps[step];
         cost && isMeasured(plan.steps[step].phase, subject.isTraining())) {

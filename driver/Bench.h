@@ -47,6 +47,7 @@ struct BenchResult {
   std::string worst;                   // the result that it is of
   std::vector<double> seconds;         // of each run, in their order
   int64_t peakBytes = 0;               // that the plan takes, besides inputs
+  std::string plan;                    // a hash of its text and code: equal for equal plans
   PredictedCost predicted;             // of a step
   std::vector<KernelProfile> kernels;  // if asked for
 

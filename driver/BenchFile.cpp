@@ -99,7 +99,11 @@ Status Reader::readModels(const toml::node &node) {
       error(*value, model.status().message());
       continue;
     }
-    file.models.push_back({fs::path(resolved).stem().string(), resolved, std::move(*model)});
+    const std::string name = fs::path(resolved).stem().string();
+    if (std::any_of(file.models.begin(), file.models.end(),
+                    [&](const BenchModel &other) { return other.name == name; }))
+      error(*value, "two models are called " + inTicks(name)).suggest("rename one of the files");
+    file.models.push_back({name, resolved, std::move(*model)});
   }
   return Status::ok();
 }
@@ -150,8 +154,16 @@ void Reader::readGraph(const toml::node &node) {
     return;
   }
   std::string name;
-  if (const toml::node *given = table->get("name"))
+  if (const toml::node *given = table->get("name")) {
     name = text(*given, "`name`").value_or("");
+    // Files and rows of tables are called so.
+    const bool isPlain = std::all_of(name.begin(), name.end(), [](char letter) {
+      return static_cast<unsigned char>(letter) >= ' ' && letter != '/' && letter != 0x7f;
+    });
+    if (!isPlain || name == "." || name == "..")
+      error(*given, "a graph cannot be called " + inTicks(name))
+          .suggest("use letters, digits and spaces; files are named after it");
+  }
   bool isOptional = false;
   if (const toml::node *given = table->get("optional"))
     isOptional = truth(*given, "`optional`").value_or(false);
@@ -504,7 +516,8 @@ Result<BenchFile> Reader::read() {
     file.seed = static_cast<uint64_t>(whole(*given, "`seed`", 0, std::numeric_limits<int64_t>::max()).value_or(0));
   if (const toml::node *given = root.get("machine"))
     if (auto name = text(*given, "`machine`")) {
-      auto machine = findMachine(*name);
+      const bool isFile = name->find_first_of("./") != std::string::npos;
+      auto machine = findMachine(isFile ? resolve(*name) : *name);
       if (machine)
         file.machine = std::move(*machine);
       else

@@ -131,6 +131,27 @@ TEST_F(BenchFileTest, ReportsSyntaxWithItsPlace) {
   EXPECT_TRUE(wrong("x = \"ü\" y").starts_with("bench.toml:1:9: error: "));
 }
 
+TEST_F(BenchFileTest, NamesOfGraphsAreNamesOfFiles) {
+  for (const char *name : {"../up", "a/b", "..", "\\u001b[31m", "a\\nb"})
+    EXPECT_TRUE(wrong(kModel + "size = 8\ngraph = { kind = \"mag\", name = \"" + name + "\" }")
+                    .starts_with("bench.toml:3:32: error: a graph cannot be called `"))
+        << name;
+}
+
+TEST_F(BenchFileTest, TwoModelsHaveTwoNames) {
+  EXPECT_EQ(wrong("model = [\"layer.hec\", \"layer.hec\"]\nsize = 8\n" + kGraph),
+            "bench.toml:1:23: error: two models are called `layer`");
+}
+
+TEST_F(BenchFileTest, MachinesAreFoundBesideTheFile) {
+  write("m.toml", "name = \"workstation\"\ntarget = \"cpu\"\nbandwidth = 123\ncacheBytes = 33554432\nlineBytes = "
+                  "64\nrandomReads = 200\n"
+                  "cachedReads = 800\nproductRate = 160\nscalarRate = 40\nlaunch = 2000\n");
+  auto file = parse(kModel + kGraph + "size = 8\nmachine = \"m.toml\"");
+  ASSERT_TRUE(file) << file.status().message();
+  EXPECT_EQ(file->machine.name, "workstation");
+}
+
 TEST_F(BenchFileTest, TwoGraphsHaveTwoNames) {
   EXPECT_EQ(wrong(kModel + "size = 8\ngraph = [{ kind = \"mag\" }, { kind = \"mag\", seed = 1 }]"),
             "bench.toml:3:9: error: two graphs are called `mag`");

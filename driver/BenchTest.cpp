@@ -47,6 +47,14 @@ TEST_F(BenchTest, TimesARightAnswer) {
   EXPECT_TRUE(results[0].kernels.empty());
 }
 
+TEST_F(BenchTest, PlansAreToldApart) {
+  const std::vector<BenchResult> results =
+      measure(read("sweep = { passes = [\"none\", \"C\", \"simplify,compact-rows,simplify\"] }"));
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_NE(results[0].plan, results[1].plan);
+  EXPECT_EQ(results[1].plan, results[2].plan);
+}
+
 TEST_F(BenchTest, AWrongAnswerHasNoTime) {
   // No plan in bf16 is as good as this, while f32 is.
   const std::vector<BenchResult> results =

@@ -39,22 +39,6 @@ static std::string_view rowOf(Home home) {
   return "";
 }
 
-static int64_t countOf(const Graph &graph, Home home) {
-  switch (home) {
-  case Home::Node:
-    return graph.numNodes();
-  case Home::Edge:
-    return graph.numEdges();
-  case Home::EdgeType:
-    return graph.numRelations();
-  case Home::NodeType:
-    return graph.numNodeTypes();
-  case Home::Shared:
-    break;
-  }
-  return 1;
-}
-
 /// Says that a tensor does not fit a graph.
 static Status wrongRows(const InputTensor &tensor, const InputDecl &input, int64_t count, const SourceFile &graph) {
   return inFile(Status::invalid("tensor " + tensor.label(input) + " has " + counted(tensor.tensor.shape[0], "row") +
@@ -144,8 +128,9 @@ static Status wrongShape(const InputTensor &tensor, const InputDecl &input, cons
     std::swap(swapped[swapped.size() - 2], swapped[swapped.size() - 1]);
     bool undecided = false;
     if (!language::bindShape(input, swapped, "", binding, undecided))
-      text +=
-          "; its transpose fits: `--bind " + input.name + "=" + tensor.name + (tensor.isTransposed ? "" : ".T") + "`";
+      text += "; its transpose fits" + (tensor.path.empty() ? std::string()
+                                                            : ": `--bind " + input.name + "=" + tensor.name +
+                                                                  (tensor.isTransposed ? "" : ".T") + "`");
   }
   std::string label = tensor.label(input);
   if (label != "`" + input.name + "`")
@@ -223,32 +208,15 @@ static Status missingInputs(std::span<const SourceFile> files, const Signature &
 /// Initialises the inputs that have no tensor.
 static Status initialise(const Signature &signature, const SelectedTensors &selected, uint64_t seed,
                          const language::Binding &binding, Case &bound) {
-  language::Diagnostics diagnostics;
-  std::vector<std::pair<const InputDecl *, std::vector<int64_t>>> shapes;
-  double bytes = 0;
-  for (size_t i = 0; i < signature.inputs.size(); ++i) {
-    const InputDecl &input = signature.inputs[i];
-    if (selected.inputs[i])
-      continue;
-    auto shape = language::rowShape(input, binding, diagnostics);
-    if (!shape)
-      continue;
-    if (input.home != Home::Shared)
-      shape->insert(shape->begin(), countOf(bound.graph, input.home));
-    double inputBytes = sizeof(float);
-    for (int64_t size : *shape)
-      inputBytes *= static_cast<double>(size);
-    bytes += inputBytes;
-    shapes.emplace_back(&input, std::move(*shape));
-  }
-  if (!diagnostics.empty())
-    return Status::located(diagnostics.render());
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  const int64_t needed = bytes < static_cast<double>(kMost) ? static_cast<int64_t>(bytes) : kMost;
-  if (Status status = requireMemory("initialising inputs", needed); !status.isOk())
-    return status;
-  for (auto &[input, shape] : shapes) {
-    bound.tensors[input->name] = initialTensor(*input, std::move(shape), seed);
+  std::vector<const InputDecl *> inputs;
+  for (size_t i = 0; i < signature.inputs.size(); ++i)
+    if (!selected.inputs[i])
+      inputs.push_back(&signature.inputs[i]);
+  auto tensors = initialTensors(inputs, binding, bound.graph, seed);
+  if (!tensors)
+    return std::move(tensors).status();
+  for (const InputDecl *input : inputs) {
+    bound.tensors[input->name] = std::move(tensors->at(input->name));
     bound.initialised.push_back(input->name);
   }
   return Status::ok();
@@ -303,6 +271,28 @@ static Result<Case> bindFiles(std::span<const SourceFile> files, const Signature
 Result<Case> bindCase(const TensorFile &file, const Signature &signature, language::Binding &binding) {
   const SourceFile source = {"", file};
   return bindFiles(std::span(&source, 1), signature, {}, {}, binding);
+}
+
+Status bindShapes(const Tensors &tensors, const Signature &signature, language::Binding &binding) {
+  Inputs inputs(signature.inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const InputDecl &input = signature.inputs[i];
+    auto found = tensors.find(input.name);
+    if (found == tensors.end())
+      return Status::invalid("there is no tensor for input `" + std::string(input.place.text()) + "`");
+    inputs[i] = {.tensor = found->second, .name = input.name, .path = ""};
+    if (Status status = checkTensor(*inputs[i], input); !status.isOk())
+      return status;
+  }
+  if (Status status = checkNumbers(signature, inputs); !status.isOk())
+    return status;
+  auto open = learnSizes(signature, inputs, false, binding);
+  if (!open)
+    return open.status();
+  for (const language::SizeDecl &size : signature.sizes)
+    if (!binding.sizes.contains(size.name))
+      return Status::invalid("no tensor determines the size `" + size.name + "`; give it a value");
+  return Status::ok();
 }
 
 Result<Case> loadCase(const InputSources &sources, const Signature &signature, language::Binding &binding) {

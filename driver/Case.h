@@ -29,6 +29,10 @@ Result<Case> loadCase(const InputSources &sources, const language::Signature &si
 /// type of an edge. Inputs that disagree with that are refused.
 Result<Case> bindCase(const TensorFile &file, const language::Signature &signature, language::Binding &binding);
 
+/// Adds the sizes that the shapes of tensors in memory determine to `binding`; those already there are checked. Their
+/// numbers are not read. Fails if an input has no tensor, or a size stays open.
+Status bindShapes(const Tensors &tensors, const language::Signature &signature, language::Binding &binding);
+
 /// Reads the graph of a graph file, or of a case for the model, whose inputs may be absent; those that are there must
 /// fit the graph.
 Result<Graph> loadGraph(const std::string &path, const language::Signature &signature);

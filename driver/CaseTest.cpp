@@ -86,7 +86,7 @@ TEST(Case, ATransposeThatWouldFitIsSuggested) {
   TensorFile file = layerCase();
   file.tensors["W"] = numbers({2, 1, 2}, {1, 10, 100, 1000});
   EXPECT_EQ(refusal(file), "rows of `W` have shape [1, 2], but `W: EdgeType[d, k]` asks for 2 at axis 0 (d = 2 from "
-                           "`x`); its transpose fits: `--bind W=W.T`");
+                           "`x`); its transpose fits");
 }
 
 /// Cases of several files: `graph` and `tensors`.

@@ -2,6 +2,8 @@
 
 #include "compiler/Analysis/Cost.h"
 #include "compiler/Conversion/FlowToKern/FlowToKern.h"
+#include "compiler/Pipelines/Pipelines.h"
+#include "driver/Lowered.h"
 #include "runtime/base/Parallel.h"
 #include "runtime/base/Text.h"
 

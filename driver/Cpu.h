@@ -15,9 +15,6 @@
 
 namespace hector {
 
-/// A copy of the program's module, lowered to kern.
-Result<mlir::OwningOpRef<mlir::ModuleOp>> lowered(const Program &program);
-
 /// The plan of a program, with its C++ text. The program has had its passes and has groups.
 Result<exec::Plan> makePlan(const Program &program, const CppOptions &options = {});
 

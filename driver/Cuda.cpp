@@ -1,5 +1,6 @@
 #include "driver/Cuda.h"
 
+#include "driver/Lowered.h"
 #include "runtime/machine/Machine.h"
 
 namespace hector {

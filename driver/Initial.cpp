@@ -1,11 +1,14 @@
 #include "driver/Initial.h"
 
 #include "kernels/common/philox.hpp"
+#include "language/Diagnostics.h"
 #include "runtime/base/BigVector.h"
+#include "runtime/base/Memory.h"
 #include "runtime/base/Parallel.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <numbers>
 #include <span>
@@ -66,6 +69,22 @@ static Distribution distributionOf(Home home, std::span<const int64_t> rowShape)
   return {.isNormal = false, .low = -bound, .high = bound};
 }
 
+int64_t countOf(const Graph &graph, Home home) {
+  switch (home) {
+  case Home::Node:
+    return graph.numNodes();
+  case Home::Edge:
+    return graph.numEdges();
+  case Home::EdgeType:
+    return graph.numRelations();
+  case Home::NodeType:
+    return graph.numNodeTypes();
+  case Home::Shared:
+    break;
+  }
+  return 1;
+}
+
 Tensor initialTensor(const language::InputDecl &input, std::vector<int64_t> shape, uint64_t seed) {
   const Distribution distribution =
       distributionOf(input.home, std::span(shape).subspan(input.home == Home::Shared ? 0 : 1));
@@ -85,6 +104,35 @@ Tensor initialTensor(const language::InputDecl &input, std::vector<int64_t> shap
   tensor.bytes = reinterpret_cast<const std::byte *>(values->data());
   tensor.owner = std::move(values);
   return tensor;
+}
+
+Result<Tensors> initialTensors(std::span<const language::InputDecl *const> inputs, const language::Binding &binding,
+                               const Graph &graph, uint64_t seed) {
+  language::Diagnostics diagnostics;
+  std::vector<std::vector<int64_t>> shapes;
+  double bytes = 0;
+  for (const language::InputDecl *input : inputs) {
+    auto shape = language::rowShape(*input, binding, diagnostics);
+    if (!shape)
+      continue;
+    if (input->home != Home::Shared)
+      shape->insert(shape->begin(), countOf(graph, input->home));
+    double inputBytes = sizeof(float);
+    for (int64_t size : *shape)
+      inputBytes *= static_cast<double>(size);
+    bytes += inputBytes;
+    shapes.push_back(std::move(*shape));
+  }
+  if (!diagnostics.empty())
+    return Status::located(diagnostics.render());
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const int64_t needed = bytes < static_cast<double>(kMost) ? static_cast<int64_t>(bytes) : kMost;
+  if (Status status = requireMemory("initialising inputs", needed); !status.isOk())
+    return status;
+  Tensors tensors;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    tensors[inputs[i]->name] = initialTensor(*inputs[i], std::move(shapes[i]), seed);
+  return tensors;
 }
 
 }  // namespace hector

@@ -10,15 +10,27 @@
 /// logarithms of sums of them exist.
 #pragma once
 
+#include "driver/Inputs.h"
 #include "language/Signature.h"
+#include "runtime/base/Status.h"
+#include "runtime/graph/Graph.h"
 #include "runtime/storage/Tensor.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace hector {
 
 /// An F32 tensor for `input`; `shape` includes the axis of rows.
 Tensor initialTensor(const language::InputDecl &input, std::vector<int64_t> shape, uint64_t seed);
+
+/// Tensors for `inputs` on a graph. Fails if a size has no value, or, before any number is drawn, if memory does not
+/// suffice.
+Result<Tensors> initialTensors(std::span<const language::InputDecl *const> inputs, const language::Binding &binding,
+                               const Graph &graph, uint64_t seed);
+
+/// How many rows an input has; 0 for a shared one, which has no axis for them.
+int64_t countOf(const Graph &graph, language::Home home);
 
 }  // namespace hector

@@ -3,7 +3,9 @@
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "compiler/Dialect/Kern/IR/Kern.h"
+#include "compiler/Import/Compose.h"
 #include "compiler/Import/Import.h"
+#include "compiler/Pipelines/Pipelines.h"
 #include "interp/Interpreter.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -25,6 +27,35 @@ std::shared_ptr<mlir::MLIRContext> makeContext() {
   context->printOpOnDiagnostic(false);
   context->loadDialect<flow::FlowDialect, kern::KernDialect, mlir::func::FuncDialect>();
   return context;
+}
+
+struct Program::Ir {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  flow::GroupOptions groups = {};
+};
+
+Program::Program(std::shared_ptr<mlir::MLIRContext> context, std::unique_ptr<Ir> ir, std::string modelName,
+                 NumberType type, bool derivesGradients)
+    : context(std::move(context)), ir(std::move(ir)), modelName(std::move(modelName)), type(type),
+      derivesGradients(derivesGradients) {}
+Program::Program(Program &&) noexcept = default;
+Program &Program::operator=(Program &&other) noexcept {
+  ir.reset();  // before its context
+  context = std::move(other.context);
+  ir = std::move(other.ir);
+  modelName = std::move(other.modelName);
+  type = other.type;
+  derivesGradients = other.derivesGradients;
+  return *this;
+}
+Program::~Program() = default;
+
+mlir::ModuleOp Program::module() const {
+  return *ir->module;
+}
+
+mlir::func::FuncOp Program::function() const {
+  return *module().getOps<mlir::func::FuncOp>().begin();
 }
 
 //===- Flow ------------------------------------------------------------------------------------------------------===//
@@ -95,7 +126,7 @@ Result<Program> Program::import(const Model &model, const language::Binding &bin
     for (auto function : module->getOps<mlir::func::FuncOp>())
       function->setAttr("flow.gradients", mlir::Builder(context.get()).getStrArrayAttr(names));
   }
-  return Program(std::move(context), std::move(module), model.source->name(), options.numbers,
+  return Program(std::move(context), std::make_unique<Ir>(Ir{std::move(module)}), model.source->name(), options.numbers,
                  options.gradients.has_value());
 }
 
@@ -113,7 +144,8 @@ Result<Program> Program::compose(const std::string &name, std::span<const Progra
   auto module = composeParts(*context, name, functions, results);
   if (!module)
     return Status::invalid("the parts of " + name + " do not fit together: " + errors);
-  Program whole(context, std::move(module), name, parts.front().program->type, learning.has_value());
+  Program whole(context, std::make_unique<Ir>(Ir{std::move(module)}), name, parts.front().program->type,
+                learning.has_value());
   if (!learning)
     return whole;
   mlir::Builder builder(context.get());
@@ -128,9 +160,7 @@ Result<Program> Program::compose(const std::string &name, std::span<const Progra
 }
 
 Program Program::clone() const {
-  Program copy(context, module().clone(), modelName, type, derivesGradients);
-  copy.groups = groups;
-  return copy;
+  return Program(context, std::make_unique<Ir>(Ir{module().clone(), ir->groups}), modelName, type, derivesGradients);
 }
 
 //===- Graphs ----------------------------------------------------------------------------------------------------===//
@@ -234,12 +264,12 @@ Status Program::runPasses(const std::string &passes, const PassOutput &output, d
     return Status::invalid(*result.wrong);
   if (result.hasFailed)
     return Status::failed("a pass failed; run with --passes none and report the model:" + errors);
-  groups = result.groups;
+  ir->groups = result.groups;
   return Status::ok();
 }
 
 flow::GroupOptions Program::groupOptions(const PassOutput &output) const {
-  flow::GroupOptions options = groups;
+  flow::GroupOptions options = ir->groups;
   options.remark = remarkTo(output, modelName);
   return options;
 }
@@ -255,6 +285,7 @@ Status Program::formGroups(const PassOutput &output) {
     return mlir::success();
   });
   mlir::PassManager manager(context.get());
+  const flow::GroupOptions &groups = ir->groups;
   manager.addNestedPass<mlir::func::FuncOp>(
       flow::createFormGroupsPass({groups.fuse, groups.rebuild, groups.memoryWeight}));
   manager.addPass(flow::createSplitPhasesPass());

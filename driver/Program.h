@@ -1,18 +1,12 @@
 /// A model compiled: flow, the passes that change it, and the loops that compute it.
 #pragma once
 
-#include "compiler/Import/Compose.h"
-#include "compiler/Pipelines/Pipelines.h"
+#include "compiler/Import/PartResult.h"
+#include "compiler/Pipelines/PlanCost.h"
 #include "driver/Model.h"
 #include "runtime/base/Status.h"
 #include "runtime/graph/Graph.h"
 #include "runtime/machine/Machine.h"
-
-#include <mlir/Dialect/Func/IR/FuncOps.h>
-#include <mlir/IR/BuiltinOps.h>
-#include <mlir/IR/Location.h>
-#include <mlir/IR/MLIRContext.h>
-#include <mlir/IR/OwningOpRef.h>
 
 #include <cstdint>
 #include <functional>
@@ -24,11 +18,23 @@
 #include <string_view>
 #include <vector>
 
+// What programs are made of is declared here and not included: most of those who compile and run them never see it.
+namespace mlir {
+class FileLineColLoc;
+class Location;
+class MLIRContext;
+class ModuleOp;
+namespace func {
+class FuncOp;
+}
+}  // namespace mlir
+
 namespace hector {
 
 namespace flow {
+struct GroupOptions;
 enum class OptimiserKind : uint32_t;
-}
+}  // namespace flow
 
 /// The types of number that programs compute with.
 enum class NumberType : uint8_t { F64, F32, F16, BF16 };
@@ -79,6 +85,10 @@ std::shared_ptr<mlir::MLIRContext> makeContext();
 /// A model's function in flow, which each step changes. Owns its IR, and shares its context.
 class Program {
 public:
+  Program(Program &&) noexcept;
+  Program &operator=(Program &&) noexcept;
+  ~Program();
+
   /// The model as flow, before any pass. Fails if a size has no value, or `options` asks for the gradient of something
   /// that is no input; what is wrong with the model is reported with its places.
   static Result<Program> import(const Model &model, const language::Binding &binding, const ProgramOptions &options,
@@ -104,24 +114,22 @@ public:
   /// How they are formed; `output` is told why.
   flow::GroupOptions groupOptions(const PassOutput &output = {}) const;
 
-  mlir::ModuleOp module() const { return *ir; }
-  mlir::func::FuncOp function() const { return *module().getOps<mlir::func::FuncOp>().begin(); }
+  mlir::ModuleOp module() const;
+  mlir::func::FuncOp function() const;
   NumberType numbers() const { return type; }
   bool hasGradients() const { return derivesGradients; }
   const std::shared_ptr<mlir::MLIRContext> &sharedContext() const { return context; }
 
 private:
-  Program(std::shared_ptr<mlir::MLIRContext> context, mlir::OwningOpRef<mlir::ModuleOp> ir, std::string modelName,
-          NumberType type, bool derivesGradients)
-      : context(std::move(context)), ir(std::move(ir)), modelName(std::move(modelName)), type(type),
-        derivesGradients(derivesGradients) {}
+  struct Ir;
+  Program(std::shared_ptr<mlir::MLIRContext> context, std::unique_ptr<Ir> ir, std::string modelName, NumberType type,
+          bool derivesGradients);
 
   std::shared_ptr<mlir::MLIRContext> context;  // outlives the IR
-  mlir::OwningOpRef<mlir::ModuleOp> ir;
+  std::unique_ptr<Ir> ir;
   std::string modelName;
   NumberType type;
   bool derivesGradients;
-  flow::GroupOptions groups;
 };
 
 /// Where in the text called `model` an op comes from: its own place, or that of the call that led to it. Nothing where

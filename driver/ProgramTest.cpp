@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 #include <llvm/Support/raw_ostream.h>
+#include <mlir/Dialect/Func/IR/FuncOps.h>
+#include <mlir/IR/BuiltinOps.h>
 
 #include <set>
 
@@ -29,7 +31,7 @@ Result<Program> import(const std::string &text, const Settings &settings, const 
   return Program::import(*model, *binding, options);
 }
 
-const Settings kSizes = {.attributes = {}, .sizes = {"d=2", "k=1"}};
+const Settings kSizes = {.attributes = {}, .sizes = {"d=2", "k=3"}};
 const ProgramOptions kAllGradients = {.numbers = NumberType::F32, .gradients = std::vector<std::string>()};
 
 ProgramOptions gradientsOf(std::vector<std::string> names) {

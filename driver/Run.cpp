@@ -2,6 +2,7 @@
 
 #include "compiler/Import/Import.h"
 #include "driver/Arguments.h"
+#include "interp/Interpreter.h"
 
 namespace hector {
 

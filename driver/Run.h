@@ -3,7 +3,7 @@
 
 #include "driver/Case.h"
 #include "driver/Program.h"
-#include "interp/Interpreter.h"
+#include "interp/Table.h"
 
 #include <string>
 #include <vector>

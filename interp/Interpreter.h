@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
+#include "interp/Table.h"
 #include "runtime/base/Status.h"
 #include "runtime/graph/Graph.h"
 
@@ -12,30 +13,12 @@
 
 namespace hector {
 
-/// A table's rows, one after the other; truth values are 0 and 1. Rows of edges are in the order that the edges came in
-/// (`Graph::edgeNumbers`), whatever order the graph keeps them in.
-struct Table {
-  int64_t rows = 0;
-  std::vector<int64_t> shape;  // of one row
-  std::vector<double> values;
-};
-
 /// How many rows a table of `domain` has.
 int64_t numRows(const Graph &graph, flow::Domain domain);
 
 /// Fails if the graph lacks what `function` relies on, as `flow.relation_ends` says. Ops alone would not show it: an
 /// edge finds the type of its source in any graph, but the type of its relation's sources only if there is one.
 Status checkGraph(mlir::func::FuncOp function, const Graph &graph);
-
-/// What a run computes besides a function of its arguments.
-struct RunMode {
-  bool isTraining = false;  // dropout drops; otherwise it is the identity
-  uint64_t seed = 0;        // of everything random
-  uint64_t step = 0;        // of training: each step drops other numbers
-  uint64_t cuts = 0;        // seed of the places where groups cut rows; results differ by rounding only
-  uint64_t noise = 0;       // unless 0, seed of errors of up to 8 units in the last place of sums outside groups, to
-                            // find out what hangs on rounding
-};
 
 /// Computes the results of `function` from its arguments, in their order. Every op's result is rounded to its element
 /// type, so that f32 functions show what float32 storage does; sums inside an op are in float64 throughout.

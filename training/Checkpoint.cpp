@@ -1,5 +1,6 @@
 #include "training/Checkpoint.h"
 
+#include "driver/Model.h"
 #include "runtime/base/Text.h"
 #include "runtime/storage/Safetensors.h"
 #include "training/Number.h"
@@ -94,7 +95,7 @@ Status checkTensors(const Checkpoint &checkpoint) {
 
 Status checkContents(const Checkpoint &checkpoint) {
   const auto count = [](size_t n, const char *what) { return counted(static_cast<int64_t>(n), what); };
-  if (Status status = checkConfig(checkpoint.config); !status.isOk())
+  if (Status status = checkConfig(checkpoint.config, ConfigRules::Kept); !status.isOk())
     return status;
   if (checkpoint.models.size() != checkpoint.config.layers.size())
     return Status::invalid("the configuration has " + count(checkpoint.config.layers.size(), "layer") + ", but " +
@@ -116,6 +117,10 @@ Status checkContents(const Checkpoint &checkpoint) {
   if (!graph.classes.empty() && static_cast<int64_t>(graph.classes.size()) != graph.numClasses)
     return Status::invalid("the graph has " + counted(graph.numClasses, "class", "classes") + ", but " +
                            count(graph.classes.size(), "name") + " of classes; expected as many, or none");
+  if (!graph.ntypePtr.empty() && graph.ntypePtr.size() != graph.nodeTypes.size() + 1)
+    return Status::invalid("the graph has " + count(graph.nodeTypes.size(), "node type") + ", but `ntype_ptr` has " +
+                           counted(static_cast<int64_t>(graph.ntypePtr.size()), "entry", "entries") + "; expected " +
+                           std::to_string(graph.nodeTypes.size() + 1) + ", or none");
   return checkTensors(checkpoint);
 }
 
@@ -168,11 +173,47 @@ public:
   }
   int64_t count(const std::string &key, const char *member) {
     const Json json = parsed(key, member);
-    if (json.is_number_unsigned() && json.get<uint64_t>() <= std::numeric_limits<int64_t>::max())
+    if (isCount(json))
       return json.get<int64_t>();
     unexpected(key, text(key), "`" + std::string(member) + "` to be a whole number, 0 or more");
     return 0;
   }
+
+  // What earlier versions did not write: empty where it is missing.
+  std::string textOrNone(const std::string &key) const {
+    auto found = file.metadata.find(key);
+    return found == file.metadata.end() ? "" : found->second;
+  }
+  std::string textOrNone(const std::string &key, const char *member) {
+    const Json json = parsed(key, member);
+    if (!json.is_null() && !json.is_string())
+      unexpected(key, text(key), "`" + std::string(member) + "` to be a text");
+    return json.is_string() ? json.get<std::string>() : "";
+  }
+  int64_t countOrNone(const std::string &key, const char *member) {
+    return parsed(key, member).is_null() ? 0 : count(key, member);
+  }
+  std::vector<int64_t> countsOrNone(const std::string &key, const char *member) {
+    const Json json = parsed(key, member);
+    std::vector<int64_t> counts;
+    bool isSound = json.is_null() || json.is_array();
+    for (const Json &item : json.is_array() ? json : Json::array()) {
+      isSound &= isCount(item);
+      counts.push_back(isCount(item) ? item.get<int64_t>() : 0);
+    }
+    if (!isSound)
+      unexpected(key, text(key), "`" + std::string(member) + "` to be a list of whole numbers, 0 or more");
+    return counts;
+  }
+  std::optional<bool> truthOrNone(const std::string &key, const char *member) {
+    const Json json = parsed(key, member);
+    if (json.is_boolean())
+      return json.get<bool>();
+    if (!json.is_null())
+      unexpected(key, text(key), "`" + std::string(member) + "` to be true or false");
+    return std::nullopt;
+  }
+
   void unexpected(const std::string &key, const std::string &given, const std::string &expected) {
     fail("the metadata " + inTicks(key) + " is " + inTicks(given) + "; expected " + expected + kDamaged);
   }
@@ -182,6 +223,9 @@ public:
   }
 
 private:
+  static bool isCount(const Json &json) {
+    return json.is_number_unsigned() && json.get<uint64_t>() <= std::numeric_limits<int64_t>::max();
+  }
   /// The value of an entry, or of a member of it; null if there is none.
   Json parsed(const std::string &key, const char *member) {
     Json json = Json::parse(text(key), nullptr, /*allow_exceptions=*/false);
@@ -220,7 +264,7 @@ Result<Checkpoint> fromFile(const TensorFile &file) {
   // Without a folder in the name, paths of models stay as they are.
   const std::string &configText = metadata.text("config");
   if (metadata.status.isOk()) {
-    auto config = parseConfig(configText, "config");
+    auto config = parseConfig(configText, "config", ConfigRules::Kept);
     if (!config)
       return Status::invalid("the metadata `config` cannot be read" + std::string(kDamaged) + "\n" +
                              config.status().message());
@@ -233,6 +277,7 @@ Result<Checkpoint> fromFile(const TensorFile &file) {
                   ", but the metadata has " + inTicks(next) + kDamaged);
   checkpoint.plan = metadata.text("plan");
   checkpoint.inferencePlan = metadata.text("inference_plan");
+  checkpoint.decoderPlan = metadata.textOrNone("decoder_plan");
   checkpoint.epoch = metadata.whole("epoch");
   checkpoint.bestEpoch = metadata.whole("best_epoch");
   if (checkpoint.bestEpoch > 0)
@@ -248,6 +293,14 @@ Result<Checkpoint> fromFile(const TensorFile &file) {
   graph.edgeTypes = metadata.names("graph", "edge_types");
   graph.classes = metadata.names("graph", "classes");
   graph.numClasses = metadata.count("graph", "num_classes");
+  graph.ntypePtr = metadata.countsOrNone("graph", "ntype_ptr");
+  graph.nodeNames = metadata.textOrNone("graph", "node_names");
+  graph.isMulti = metadata.truthOrNone("graph", "multi_label");
+  graph.featureWidth = metadata.countOrNone("graph", "feature_width");
+  graph.hashes.edges = metadata.textOrNone("graph", "edges");
+  graph.hashes.features = metadata.textOrNone("graph", "features");
+  graph.hashes.labels = metadata.textOrNone("graph", "labels");
+  graph.hashes.splits = metadata.textOrNone("graph", "splits");
 
   // The list of tensors shows whether one is missing, which nothing else would before training goes on.
   const std::vector<std::string> listed = metadata.names("tensors");
@@ -272,7 +325,63 @@ Result<Checkpoint> fromFile(const TensorFile &file) {
   return checkpoint;
 }
 
+Json factsToJson(const GraphFacts &graph) {
+  Json facts = {{"nodes", graph.numNodes},
+                {"node_types", graph.nodeTypes},
+                {"edge_types", graph.edgeTypes},
+                {"classes", graph.classes},
+                {"num_classes", graph.numClasses}};
+  if (!graph.ntypePtr.empty())
+    facts["ntype_ptr"] = graph.ntypePtr;
+  if (!graph.nodeNames.empty())
+    facts["node_names"] = graph.nodeNames;
+  if (graph.isMulti)
+    facts["multi_label"] = *graph.isMulti;
+  if (graph.featureWidth > 0)
+    facts["feature_width"] = graph.featureWidth;
+  for (const auto &[name, hash] : {std::pair("edges", &graph.hashes.edges),
+                                   {"features", &graph.hashes.features},
+                                   {"labels", &graph.hashes.labels},
+                                   {"splits", &graph.hashes.splits}})
+    if (!hash->empty())
+      facts[name] = *hash;
+  return facts;
+}
+
 }  // namespace
+
+Status GraphHashes::checkSame(const GraphHashes &given) const {
+  struct Part {
+    const char *name;
+    const std::string &had, &has;
+  };
+  for (const auto &[name, had, has] : {Part{"edges", edges, given.edges}, Part{"features", features, given.features},
+                                       Part{"labels", labels, given.labels}, Part{"splits", splits, given.splits}})
+    if (!had.empty() && !has.empty() && had != has)
+      return Status::invalid("the graph's " + std::string(name) +
+                             " are not those that the run was begun with; give the same graph, or start a new run with "
+                             "--config");
+  return Status::ok();
+}
+
+Status GraphFacts::checkNodes(const GraphFacts &given) const {
+  const bool hasTypes = nodeTypes.size() + 1 == ntypePtr.size() && ntypePtr.size() == given.ntypePtr.size();
+  for (size_t k = 0; hasTypes && k < nodeTypes.size(); ++k) {
+    const int64_t had = ntypePtr[k + 1] - ntypePtr[k], has = given.ntypePtr[k + 1] - given.ntypePtr[k];
+    if (has != had)
+      return Status::invalid("node type " + inTicks(nodeTypes[k]) + " has " + counted(has, "node") + ", but had " +
+                             std::to_string(had) + " in training; nodes have embeddings, so a graph of other nodes " +
+                             "needs training of its own");
+  }
+  if (!nodeNames.empty() && !given.nodeNames.empty() && nodeNames != given.nodeNames)
+    return Status::invalid("the nodes have other names than in training, or another order; nodes have embeddings, so "
+                           "use the graph file of training, or train on this one");
+  return Status::ok();
+}
+
+Status checkCheckpoint(const Checkpoint &checkpoint) {
+  return checkContents(checkpoint);
+}
 
 Status saveCheckpoint(const std::string &path, const Checkpoint &checkpoint) {
   // What could not be read again must not replace a file that can.
@@ -295,18 +404,26 @@ Status saveCheckpoint(const std::string &path, const Checkpoint &checkpoint) {
     metadata["model." + std::to_string(i + 1)] = checkpoint.models[i];
   metadata["plan"] = checkpoint.plan;
   metadata["inference_plan"] = checkpoint.inferencePlan;
+  if (!checkpoint.decoderPlan.empty())
+    metadata["decoder_plan"] = checkpoint.decoderPlan;
   metadata["epoch"] = std::to_string(checkpoint.epoch);
   metadata["best_epoch"] = std::to_string(checkpoint.bestEpoch);
   if (checkpoint.bestEpoch > 0)
     metadata["best_metric"] = formatNumber(checkpoint.bestMetric);
   metadata["history"] = formatHistory(checkpoint.history);
-  metadata["graph"] = dump({{"nodes", checkpoint.graph.numNodes},
-                            {"node_types", checkpoint.graph.nodeTypes},
-                            {"edge_types", checkpoint.graph.edgeTypes},
-                            {"classes", checkpoint.graph.classes},
-                            {"num_classes", checkpoint.graph.numClasses}});
+  metadata["graph"] = dump(factsToJson(checkpoint.graph));
   metadata["tensors"] = dump(names);
   return writeSafetensors(path, file);
+}
+
+Status checkModels(const Checkpoint &checkpoint) {
+  for (size_t i = 0; i < checkpoint.models.size(); ++i) {
+    const LayerConfig &layer = checkpoint.config.layers[i];
+    if (auto model = parseModel(checkpoint.models[i], layer.model, layer.entry); !model)
+      return Status::invalid("the metadata `model." + std::to_string(i + 1) + "` cannot be read" + kDamaged + "\n" +
+                             model.status().message());
+  }
+  return Status::ok();
 }
 
 Result<Checkpoint> loadCheckpoint(const std::string &path) {

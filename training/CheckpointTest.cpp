@@ -27,6 +27,7 @@ Checkpoint sample() {
   checkpoint.models = {"def layer(g):\n    return \"ü\"\n", "def other(g):\n"};
   checkpoint.plan = "reorder,compact";
   checkpoint.inferencePlan = "none";
+  checkpoint.decoderPlan = "compact";
   checkpoint.epoch = 3;
   checkpoint.parameters = {{"layer1.W", tensorOf({2, 2}, {1, 2, 3, 4})}, {"layer2.b", tensorOf({1}, {5})}};
   checkpoint.state = {{"m.layer1.W", tensorOf({2, 2}, {0.1, 0.2, 0.3, 0.4})}, {"m.layer2.b", tensorOf({1}, {6})}};
@@ -34,7 +35,7 @@ Checkpoint sample() {
   checkpoint.bestEpoch = 2;
   checkpoint.bestMetric = 0.1 + 0.2;
   checkpoint.history = {{1, 1.5, 0.01, 0.1, {{"valid.accuracy", 0.25}}}, {2, 1.25, 0.01, 0.1, {}}};
-  checkpoint.graph = {7, {"paper", "author"}, {"writes", "cites \"x\""}, {"a", "b"}, 2};
+  checkpoint.graph = {7, {"paper", "author"}, {"writes", "cites \"x\""}, {"a", "b"}, 2, {0, 3, 7}, "0f", true};
   return checkpoint;
 }
 
@@ -95,6 +96,7 @@ TEST_F(CheckpointTest, ReadsBackToTheSame) {
   EXPECT_EQ(loaded->models, saved.models);
   EXPECT_EQ(loaded->plan, saved.plan);
   EXPECT_EQ(loaded->inferencePlan, saved.inferencePlan);
+  EXPECT_EQ(loaded->decoderPlan, saved.decoderPlan);
   EXPECT_EQ(loaded->epoch, saved.epoch);
   EXPECT_EQ(loaded->bestEpoch, saved.bestEpoch);
   EXPECT_EQ(loaded->bestMetric, saved.bestMetric);
@@ -119,6 +121,30 @@ TEST_F(CheckpointTest, TheStartOfARunReadsBackToTheSame) {
   EXPECT_TRUE(loaded->history.empty());
   EXPECT_EQ(loaded->graph, GraphFacts());
   expectSame(loaded->chosen(), saved.parameters);
+}
+
+TEST_F(CheckpointTest, EarlierVersionsKeptLess) {
+  EXPECT_EQ(wrongAfter([](TensorFile &tensors) {
+              tensors.metadata.erase("decoder_plan");
+              tensors.metadata["graph"] = R"({"nodes": 7, "node_types": ["paper"], "edge_types": ["cites"],
+                                              "classes": ["a", "b"], "num_classes": 2})";
+            }),
+            "nothing is wrong");
+  auto loaded = loadCheckpoint(file());
+  ASSERT_TRUE(loaded) << loaded.status().message();
+  EXPECT_EQ(loaded->decoderPlan, "");
+  EXPECT_EQ(loaded->graph, (GraphFacts{7, {"paper"}, {"cites"}, {"a", "b"}, 2, {}, "", {}}));
+}
+
+TEST_F(CheckpointTest, EarlierVersionsRefusedLess) {
+  Checkpoint saved = sample();
+  saved.config.optimiser.epsilon = 0;
+  saved.config.patience = 2;
+  saved.config.evaluate = 3;
+  ASSERT_TRUE(saveCheckpoint(file(), saved).isOk());
+  auto loaded = loadCheckpoint(file());
+  ASSERT_TRUE(loaded) << loaded.status().message();
+  EXPECT_EQ(loaded->config, saved.config);
 }
 
 TEST_F(CheckpointTest, ALoadedCheckpointOutlivesItsReplacement) {
@@ -190,6 +216,13 @@ TEST_F(CheckpointTest, ReportsDamagedMetadata) {
   EXPECT_EQ(wrongMetadata("best_epoch", "4"), "`best_epoch` is 4; expected 0 to 3");
   EXPECT_EQ(wrongMetadata("graph", "{"),
             "the metadata `graph` is `{`; expected `nodes` to be a whole number, 0 or more" + kDamaged);
+  const std::string facts = R"({"nodes":7,"node_types":["a"],"edge_types":[],"classes":[],"num_classes":0,)";
+  EXPECT_TRUE(wrongMetadata("graph", facts + "\"ntype_ptr\":[0,-7]}")
+                  .ends_with("; expected `ntype_ptr` to be a list of whole numbers, 0 or more" + kDamaged));
+  EXPECT_EQ(wrongMetadata("graph", facts + "\"ntype_ptr\":[7]}"),
+            "the graph has 1 node type, but `ntype_ptr` has 1 entry; expected 2, or none");
+  EXPECT_TRUE(wrongMetadata("graph", facts + "\"multi_label\":1}")
+                  .ends_with("; expected `multi_label` to be true or false" + kDamaged));
   EXPECT_EQ(wrongMetadata("tensors", "[1]"),
             "the metadata `tensors` is `[1]`; expected a list of names in JSON" + kDamaged);
   EXPECT_EQ(wrongMetadata("model.3", ""), "the configuration has 2 layers, but the metadata has `model.3`" + kDamaged);
@@ -259,6 +292,57 @@ TEST_F(CheckpointTest, AHistoryMayHaveLossesThatAreNoNumbers) {
   checkpoint.history[1].loss = std::numeric_limits<double>::quiet_NaN();
   ASSERT_TRUE(saveCheckpoint(file(), checkpoint).isOk());
   EXPECT_EQ(wrong(), "nothing is wrong");
+}
+
+TEST(GraphFactsTest, RowsOfNodesNeedTheSameNodes) {
+  const GraphFacts trained = {7, {"paper", "author"}, {}, {}, 0, {0, 3, 7}, "aa", {}};
+  EXPECT_TRUE(trained.checkNodes(trained).isOk());
+  GraphFacts other = trained;
+  other.nodeNames = "bb";
+  EXPECT_EQ(trained.checkNodes(other).message(),
+            "the nodes have other names than in training, or another order; nodes have embeddings, so use the graph "
+            "file of training, or train on this one");
+  other = trained;
+  other.ntypePtr = {0, 4, 7};
+  EXPECT_EQ(trained.checkNodes(other).message(),
+            "node type `paper` has 4 nodes, but had 3 in training; nodes have embeddings, so a graph of other nodes "
+            "needs training of its own");
+}
+
+TEST(GraphFactsTest, WhatIsNotKnownIsNotCompared) {
+  const GraphFacts trained = {7, {"paper", "author"}, {}, {}, 0, {0, 3, 7}, "aa", {}};
+  GraphFacts unknown = trained;
+  unknown.nodeNames = "";
+  unknown.ntypePtr.clear();
+  EXPECT_TRUE(trained.checkNodes(unknown).isOk());
+  EXPECT_TRUE(unknown.checkNodes(trained).isOk());
+}
+
+TEST(GraphHashesTest, WhatDiffersIsNamed) {
+  const GraphHashes begun = {"e", "f", "l", "s"};
+  EXPECT_TRUE(begun.checkSame(begun).isOk());
+  EXPECT_EQ(
+      begun.checkSame({"e", "f", "other", "other"}).message(),
+      "the graph's labels are not those that the run was begun with; give the same graph, or start a new run with "
+      "--config");
+  EXPECT_TRUE(begun.checkSame({"e", "", "", "s"}).isOk());
+  EXPECT_TRUE(GraphHashes().checkSame(begun).isOk());
+}
+
+TEST_F(CheckpointTest, HashesOfTheGraphAreKept) {
+  Checkpoint checkpoint = sample();
+  checkpoint.graph.hashes = {"e", "f", "", "s"};
+  checkpoint.graph.featureWidth = 7;
+  ASSERT_TRUE(saveCheckpoint(path("run.safetensors"), checkpoint).isOk());
+  auto loaded = loadCheckpoint(path("run.safetensors"));
+  ASSERT_TRUE(loaded) << loaded.status().message();
+  EXPECT_EQ(loaded->graph, checkpoint.graph);
+}
+
+TEST_F(CheckpointTest, ModelsThatCannotBeReadAreNamed) {
+  const Status status = checkModels(sample());
+  ASSERT_FALSE(status.isOk());
+  EXPECT_EQ(status.message().substr(0, 38), "the metadata `model.2` cannot be read;");
 }
 
 TEST_F(CheckpointTest, ReportsAFolderThatIsNotThere) {

@@ -58,9 +58,10 @@ struct Range {
   bool contains(double value) const {
     return std::isfinite(value) && (hasMin ? value >= min : value > min) && (hasMax ? value <= max : value < max);
   }
-  std::string text() const {
+  std::string text(bool isFinite = true) const {
+    const std::string number = isFinite ? "a number " : "a finite number ";
     if (std::isinf(max))
-      return (hasMin ? "a number of at least " : "a number above ") + formatNumber(min);
+      return number + (hasMin ? "of at least " : "above ") + formatNumber(min);
     return formatNumber(min) + (hasMax ? " to " : " to below ") + formatNumber(max);
   }
 };
@@ -83,13 +84,10 @@ constexpr WholeRange kEpochsOrNone = {0, 1'000'000};
 
 /// "`rate` is 0; expected a number above 0".
 template <class T, class Limits> std::string outside(const std::string &what, T value, const Limits &limits) {
-  const std::string given = [&] {
-    if constexpr (std::is_same_v<T, double>)
-      return formatNumber(value);
-    else
-      return std::to_string(value);
-  }();
-  return what + " is " + given + "; expected " + limits.text();
+  if constexpr (std::is_same_v<T, double>)
+    return what + " is " + formatNumber(value) + "; expected " + limits.text(std::isfinite(value));
+  else
+    return what + " is " + std::to_string(value) + "; expected " + limits.text();
 }
 
 // --- keys
@@ -170,10 +168,15 @@ bool isAlwaysWritten(const void *, std::string_view) {
   return false;
 }
 
-/// Whether a layer's model is a file. Other names are those of models that ship.
-bool isPath(std::string_view model) {
-  return model.find('/') != std::string_view::npos || model.ends_with(".hec");
-}
+// --- rules
+// ------------------------------------------------------------------------------------------------------------
+
+/// What is wrong, and with which key: "optimiser.rate".
+struct Problem {
+  std::string key, message;
+};
+
+std::optional<Problem> findProblem(const Config &config, ConfigRules rules);
 
 // --- reading
 // ----------------------------------------------------------------------------------------------------------
@@ -182,7 +185,7 @@ class Reader : private TomlReader {
 public:
   Reader(std::string text, const std::string &path) : TomlReader(std::move(text), path) {}
 
-  Result<Config> read() {
+  Result<Config> read(ConfigRules rules) {
     if (!parse())
       return failure();
     Config config;
@@ -190,8 +193,10 @@ public:
     if (!root.contains("layers") && config.task != Task::Link)
       error("the configuration has no `layers`").suggest("list them: layers = [\"rgcn:16,relu\", \"rgcn\"]");
     if (diagnostics.empty())
-      if (Status status = checkConfig(config); !status.isOk())
-        error(status.message());
+      if (auto problem = findProblem(config, rules)) {
+        const toml::node *node = problem->key.empty() ? nullptr : root.at_path(problem->key).node();
+        node ? error(*node, std::move(problem->message)) : error(std::move(problem->message));
+      }
     if (!diagnostics.empty())
       return failure();
     return config;
@@ -271,7 +276,7 @@ private:
     } else {
       expected(node, "a layer", "a text, such as \"rgcn:16,relu\", or a table");
     }
-    if (isPath(layer.model))
+    if (isModelPath(layer.model))
       layer.model = fromFolder(layer.model);
     return layer;
   }
@@ -282,7 +287,7 @@ private:
     if (given.is_absolute() || !std::filesystem::path(source.name()).has_parent_path())
       return path;
     const std::string resolved = resolve(path);
-    return isPath(resolved) ? resolved : "./" + resolved;
+    return isModelPath(resolved) ? resolved : "./" + resolved;
   }
 };
 
@@ -461,6 +466,86 @@ private:
   }
 };
 
+/// "`optimiser.beta1` is 0.8, but the optimiser is sgd; …" if a value differs from its default although it has no
+/// effect.
+template <class T>
+std::optional<Problem> findUnused(const std::string &key, const T &value, const T &usual, const std::string &why) {
+  if (value == usual)
+    return std::nullopt;
+  return Problem{key, inTicks(key) + " is " + valueText(value) + ", but " + why};
+}
+
+/// Values without effect. Earlier versions did not mind them.
+std::optional<Problem> findUnused(const Config &config) {
+  const OptimiserConfig usual;
+  std::optional<Problem> found;
+  auto look = [&](const std::string &key, const auto &value, const auto &default_, const std::string &why) {
+    if (!found)
+      found = findUnused(key, value, default_, why);
+  };
+  if (config.optimiser.kind == OptimiserKind::Sgd) {
+    const std::string why = "the optimiser is sgd; only adam and adamw have it (sgd has momentum)";
+    look("optimiser.beta1", config.optimiser.beta1, usual.beta1, why);
+    look("optimiser.beta2", config.optimiser.beta2, usual.beta2, why);
+    look("optimiser.epsilon", config.optimiser.epsilon, usual.epsilon, why);
+  }
+  if (config.schedule.kind != ScheduleKind::Step)
+    look("schedule.every", config.schedule.every, ScheduleConfig().every,
+         "the schedule is " + wordOf(config.schedule.kind) + "; only step has it, so leave it out");
+  if (config.schedule.kind == ScheduleKind::Constant)
+    look("schedule.factor", config.schedule.factor, ScheduleConfig().factor,
+         "the schedule is constant; only linear, cosine and step have it, so leave it out");
+  if (config.task != Task::Link) {
+    const std::string why = "the task is classify, which has no links; leave it out";
+    look("link.negatives", config.link.negatives, LinkConfig().negatives, why);
+    look("link.batch", config.link.batch, LinkConfig().batch, why);
+    look("link.decay", config.link.decay, LinkConfig().decay, why);
+  }
+  return found;
+}
+
+/// Rules that earlier versions did not have.
+std::optional<Problem> findNewProblem(const Config &config) {
+  if (auto unused = findUnused(config))
+    return unused;
+  // With less, a gradient of 0 is divided by 0.
+  constexpr Range kEpsilons = {1e-30, std::numeric_limits<double>::infinity()};
+  if (!kEpsilons.contains(config.optimiser.epsilon))
+    return Problem{"optimiser.epsilon", outside("`optimiser.epsilon`", config.optimiser.epsilon, kEpsilons)};
+  if (config.patience > 0 && config.patience < config.evaluate)
+    return Problem{"patience", "`patience` is " + std::to_string(config.patience) + ", but `evaluate` is " +
+                                   std::to_string(config.evaluate) +
+                                   ", so that the run would stop before anything is validated; expected `patience` to "
+                                   "be at least " +
+                                   std::to_string(config.evaluate)};
+  if (config.task == Task::Link && config.validShare > 0)
+    return Problem{"valid_share",
+                   "`valid_share` is " + formatNumber(config.validShare) +
+                       ", but the task is link, where the split of the edges says which validate; leave it out"};
+  return std::nullopt;
+}
+
+std::optional<Problem> findProblem(const Config &config, ConfigRules rules) {
+  if (config.layers.empty() && config.task != Task::Link)
+    return Problem{"layers", "the configuration has no layers; expected one at least"};
+  Checker checker;
+  checker.check(config, "", "");
+  if (!checker.wrong.empty())
+    return Problem{"", checker.wrong};
+  if (config.passes.empty())
+    return Problem{"passes", "`passes` is empty; expected `default`, `none` or a list of passes"};
+  if (config.optimiser.momentum != 0 && config.optimiser.kind != OptimiserKind::Sgd)
+    return Problem{"optimiser.momentum", "`optimiser.momentum` is " + formatNumber(config.optimiser.momentum) +
+                                             ", but the optimiser is " + wordOf(config.optimiser.kind) +
+                                             "; only sgd has a momentum (adam and adamw have beta1)"};
+  if (config.task == Task::Link && config.head)
+    return Problem{"head", "`head` is true, but the task is link, which has no classes; leave it out"};
+  if (config.task == Task::Link && config.classWeights != ClassWeights::None)
+    return Problem{"class_weights", "`class_weights` is " + wordOf(config.classWeights) +
+                                        ", but the task is link, which has no classes; leave it out"};
+  return rules == ConfigRules::All ? findNewProblem(config) : std::nullopt;
+}
+
 std::string_view withoutBlanks(std::string_view text) {
   constexpr std::string_view kBlanks = " \t";
   const size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
@@ -470,8 +555,12 @@ std::string_view withoutBlanks(std::string_view text) {
 
 }  // namespace
 
-Result<Config> parseConfig(std::string text, const std::string &path) {
-  return Reader(std::move(text), path).read();
+bool isModelPath(std::string_view model) {
+  return model.find('/') != std::string_view::npos || model.ends_with(".hec");
+}
+
+Result<Config> parseConfig(std::string text, const std::string &path, ConfigRules rules) {
+  return Reader(std::move(text), path).read(rules);
 }
 
 Result<Config> readConfig(const std::string &path) {
@@ -488,25 +577,9 @@ std::string formatConfig(const Config &config) {
   return text;
 }
 
-Status checkConfig(const Config &config) {
-  if (config.layers.empty() && config.task != Task::Link)
-    return Status::invalid("the configuration has no layers; expected one at least");
-  Checker checker;
-  checker.check(config, "", "");
-  if (!checker.wrong.empty())
-    return Status::invalid(checker.wrong);
-  if (config.passes.empty())
-    return Status::invalid("`passes` is empty; expected `default`, `none` or a list of passes");
-  if (config.optimiser.momentum != 0 && config.optimiser.kind != OptimiserKind::Sgd)
-    return Status::invalid("`optimiser.momentum` is " + formatNumber(config.optimiser.momentum) +
-                           ", but the optimiser is " + wordOf(config.optimiser.kind) +
-                           "; only sgd has a momentum (adam and adamw have beta1)");
-  if (config.task == Task::Link && config.head)
-    return Status::invalid("`head` is true, but the task is link, which has no classes; leave it out");
-  if (config.task == Task::Link && config.classWeights != ClassWeights::None)
-    return Status::invalid("`class_weights` is " + wordOf(config.classWeights) +
-                           ", but the task is link, which has no classes; leave it out");
-  return Status::ok();
+Status checkConfig(const Config &config, ConfigRules rules) {
+  const auto problem = findProblem(config, rules);
+  return problem ? Status::invalid(problem->message) : Status::ok();
 }
 
 Result<LayerConfig> parseLayer(const std::string &text) {
@@ -518,7 +591,7 @@ Result<LayerConfig> parseLayer(const std::string &text) {
   layer.model = withoutBlanks(std::string_view(text).substr(0, colon));
   if (layer.model.empty())
     return fail("the model is missing; expected a text such as `rgcn:16,relu`");
-  if (!isPath(layer.model) && layer.model.find_first_of(",= \t") != std::string::npos)
+  if (!isModelPath(layer.model) && layer.model.find_first_of(",= \t") != std::string::npos)
     return fail(inTicks(layer.model) + " is no model; expected MODEL:WORD,WORD, such as `rgcn:16,relu`");
   if (colon == std::string::npos)
     return layer;

@@ -33,7 +33,7 @@ enum class ClassWeights : uint8_t { None, Balanced };
 struct LayerConfig {
   std::string model;                              // "rgcn", one of those that ship, or the path of a model file
   std::string entry;                              // the function that is the layer, if the file has several
-  std::optional<int64_t> size;                    // value of those sizes of the model that nothing else decides
+  std::optional<int64_t> size;                    // numbers per node that the layer gives
   std::map<std::string, int64_t> sizes;           // values of sizes by name
   std::map<std::string, std::string> attributes;  // as `--set` spells them
   Activation activation = Activation::None;
@@ -74,11 +74,13 @@ struct ScheduleConfig {
   bool operator==(const ScheduleConfig &) const = default;
 };
 
-/// Link prediction: triples are scored by DistMult, and compete with triples whose head or tail was replaced.
+/// Link prediction: triples are scored by DistMult, and compete with triples whose head or tail was replaced. A triple
+/// has two queries, for its tail and for its head. Queries of a step that have the same known node and relation share
+/// one softmax, over the candidates of all of them.
 struct LinkConfig {
-  int64_t negatives = 64;  // replaced triples for each true one
+  int64_t negatives = 64;  // replaced triples for each query
   int64_t batch = 30'000;  // true triples of a step
-  double decay = 0;        // of the squared length of embeddings and relation vectors, added to the loss
+  double decay = 0;        // of the squared length of the rows that the last layer gives, and of relation vectors
 
   bool operator==(const LinkConfig &) const = default;
 };
@@ -104,17 +106,23 @@ struct Config {
   bool operator==(const Config &) const = default;
 };
 
+/// Which rules hold: all, or those that configurations in the checkpoints of earlier versions kept as well.
+enum class ConfigRules : uint8_t { All, Kept };
+
 /// Reads a TOML file. What is wrong is reported with its places: unknown keys (with the nearest), values of the wrong
 /// kind or out of range, no layers. Paths of models are relative to the file.
 Result<Config> readConfig(const std::string &path);
 /// The same on a text; `path` is what messages call it, and where paths start.
-Result<Config> parseConfig(std::string text, const std::string &path);
+Result<Config> parseConfig(std::string text, const std::string &path, ConfigRules rules = ConfigRules::All);
 /// A configuration as TOML that `parseConfig` reads back to the same value. Only what differs from the defaults is
 /// listed, but always the task, layers, optimiser, epochs and seed.
 std::string formatConfig(const Config &config);
 /// Fails if values contradict each other, such as a rate of 0 or less; `parseConfig` calls it, and whoever changes a
 /// configuration by flags.
-Status checkConfig(const Config &config);
+Status checkConfig(const Config &config, ConfigRules rules = ConfigRules::All);
+
+/// Whether a layer's model is a file. Other names are those of models that ship.
+bool isModelPath(std::string_view model);
 
 /// What words of a configuration stand for, as in `--optimiser adam`; nothing for others.
 std::optional<Task> taskFromName(std::string_view name);

@@ -173,7 +173,7 @@ TEST(ConfigTest, PathsInTextsStartAtTheFileToo) {
 
 TEST(ConfigTest, ReportsMissingLayers) {
   EXPECT_EQ(wrong("epochs = 5"), "c.toml:1:1: error: the configuration has no `layers`");
-  EXPECT_EQ(wrong("layers = []"), "c.toml:1:1: error: the configuration has no layers; expected one at least");
+  EXPECT_EQ(wrong("layers = []"), "c.toml:1:10: error: the configuration has no layers; expected one at least");
   EXPECT_EQ(wrong("layers = [{ size = 3 }]"), "c.toml:1:11: error: the layer has no `model`");
 }
 
@@ -202,15 +202,36 @@ TEST(ConfigTest, ReportsValuesOutOfRange) {
             "c.toml:1:36: error: `dropout` is 1; expected 0 to below 1");
   EXPECT_EQ(wrong(kLayers + "optimiser = { rate = 0 }"), "c.toml:2:22: error: `rate` is 0; expected a number above 0");
   EXPECT_EQ(wrong(kLayers + "optimiser = { decay = nan }"),
-            "c.toml:2:23: error: `decay` is nan; expected a number of at least 0");
+            "c.toml:2:23: error: `decay` is nan; expected a finite number of at least 0");
   EXPECT_EQ(wrong(kLayers + "epochs = 0"), "c.toml:2:10: error: `epochs` is 0; expected 1 to 1000000");
   EXPECT_EQ(wrong(kLayers + "seed = -1"), "c.toml:2:8: error: `seed` is -1; expected 0 to 9223372036854775807");
 }
 
 TEST(ConfigTest, ReportsContradictions) {
   EXPECT_EQ(wrong(kLayers + "optimiser = { momentum = 0.9 }"),
-            "c.toml:1:1: error: `optimiser.momentum` is 0.9, but the optimiser is adam; only sgd has a momentum (adam "
+            "c.toml:2:26: error: `optimiser.momentum` is 0.9, but the optimiser is adam; only sgd has a momentum (adam "
             "and adamw have beta1)");
+  EXPECT_EQ(wrong(kLayers + "[optimiser]\nepsilon = 0"),
+            "c.toml:3:11: error: `optimiser.epsilon` is 0; expected a number of at least 1e-30");
+  EXPECT_EQ(wrong(kLayers + "evaluate = 5\npatience = 3"),
+            "c.toml:3:12: error: `patience` is 3, but `evaluate` is 5, so that the run would stop before anything is "
+            "validated; expected `patience` to be at least 5");
+}
+
+TEST(ConfigTest, ReportsValuesWithoutEffect) {
+  EXPECT_EQ(wrong(kLayers + "optimiser = { kind = \"sgd\", beta1 = 0.8 }"),
+            "c.toml:2:37: error: `optimiser.beta1` is 0.8, but the optimiser is sgd; only adam and adamw have it (sgd "
+            "has momentum)");
+  EXPECT_EQ(
+      wrong(kLayers + "schedule = { kind = \"cosine\", every = 20 }"),
+      "c.toml:2:39: error: `schedule.every` is 20, but the schedule is cosine; only step has it, so leave it out");
+  EXPECT_EQ(wrong(kLayers + "schedule = { factor = 0.1 }"),
+            "c.toml:2:23: error: `schedule.factor` is 0.1, but the schedule is constant; only linear, cosine and step "
+            "have it, so leave it out");
+  EXPECT_EQ(wrong(kLayers + "link = { batch = 5 }"),
+            "c.toml:2:18: error: `link.batch` is 5, but the task is classify, which has no links; leave it out");
+  // Runs of earlier versions may have them.
+  EXPECT_TRUE(parseConfig(kLayers + "link = { batch = 5 }", "c.toml", ConfigRules::Kept));
 }
 
 TEST(ConfigTest, ReportsAllMistakesAtOnce) {
@@ -239,7 +260,7 @@ TEST(ConfigTest, TextsAndCommentsMayHaveAnyLetters) {
 }
 
 TEST(ConfigTest, WrittenTextReadsBackToTheSame) {
-  auto back = parseConfig(formatConfig(unusual()), "c.toml");
+  auto back = parseConfig(formatConfig(unusual()), "c.toml", ConfigRules::Kept);  // some values have no effect
   ASSERT_TRUE(back) << back.status().message();
   EXPECT_EQ(*back, unusual()) << formatConfig(unusual());
 }
@@ -305,6 +326,39 @@ TEST(ConfigTest, LinkPredictionHasNoClasses) {
   config.task = Task::Link;
   config.head = true;
   EXPECT_EQ(wrongConfig(config), "`head` is true, but the task is link, which has no classes; leave it out");
+}
+
+TEST(ConfigTest, LinkPredictionHasNoShareOfNodesThatValidate) {
+  Config config;
+  config.task = Task::Link;
+  config.validShare = 0.2;
+  EXPECT_EQ(wrongConfig(config), "`valid_share` is 0.2, but the task is link, where the split of the edges says which "
+                                 "validate; leave it out");
+}
+
+TEST(ConfigTest, PatienceWaitsForAnEvaluation) {
+  Config config = small();
+  config.patience = 4;
+  config.evaluate = 5;
+  EXPECT_EQ(wrongConfig(config), "`patience` is 4, but `evaluate` is 5, so that the run would stop before anything is "
+                                 "validated; expected `patience` to be at least 5");
+  config.patience = 5;
+  EXPECT_EQ(wrongConfig(config), "nothing is wrong");
+}
+
+TEST(ConfigTest, EpsilonIsNotZero) {
+  Config config = small();
+  config.optimiser.epsilon = 0;
+  EXPECT_EQ(wrongConfig(config), "`optimiser.epsilon` is 0; expected a number of at least 1e-30");
+}
+
+TEST(ConfigTest, KeptConfigurationsMayBreakNewRules) {
+  Config config = small();
+  config.patience = 4;
+  config.evaluate = 5;
+  EXPECT_TRUE(checkConfig(config, ConfigRules::Kept).isOk());
+  EXPECT_TRUE(parseConfig(formatConfig(config), "config", ConfigRules::Kept));
+  EXPECT_FALSE(parseConfig(formatConfig(config), "config"));
 }
 
 TEST_F(ConfigFolderTest, ReadsAFile) {

@@ -2,6 +2,7 @@
 
 #include "kernels/common/philox.hpp"
 #include "runtime/base/Text.h"
+#include "training/Number.h"
 
 #include <algorithm>
 #include <cmath>
@@ -39,6 +40,13 @@ static void setApart(Labels &labels, double share, uint64_t seed) {
   std::sort(labels.train.begin(), labels.train.end());
 }
 
+constexpr int64_t kMostClasses = 1 << 20;
+
+static Status tooManyClasses(int64_t count) {
+  return Status::invalid("there would be " + std::to_string(count) + " classes; at most " +
+                         std::to_string(kMostClasses) + " can be told apart");
+}
+
 static Status readClasses(const GraphFile &graph, const Tensor &label, const std::vector<int64_t> &nodes,
                           Labels &labels) {
   const auto numNodes = static_cast<size_t>(graph.graph.numNodes());
@@ -48,6 +56,8 @@ static Status readClasses(const GraphFile &graph, const Tensor &label, const std
     labels.numClasses = label.shape.size() == 2 ? label.shape[1] : 0;
     if (labels.numClasses < 1)
       return Status::invalid("`label` has shape " + formatShape(label.shape) + ", but needs a column for each class");
+    if (labels.numClasses > kMostClasses)
+      return tooManyClasses(labels.numClasses);
     const std::vector<double> values = label.toDoubles();
     const auto width = static_cast<size_t>(labels.numClasses);
     labels.targets.assign(numNodes * width, 0.0F);
@@ -62,15 +72,15 @@ static Status readClasses(const GraphFile &graph, const Tensor &label, const std
     if (label_ < 0)
       return Status::invalid("entry " + std::to_string(i) + " of `label` is " + std::to_string(label_) +
                              ", but classes are counted from 0");
+    // Checked before anything is computed with the number, which may be the largest there is.
+    if (label_ >= kMostClasses)
+      return Status::invalid("entry " + std::to_string(i) + " of `label` is " + std::to_string(label_) +
+                             "; expected a class below " + std::to_string(kMostClasses));
     labels.classes[static_cast<size_t>(nodes[i])] = label_;
     labels.numClasses = std::max(labels.numClasses, label_ + 1);
   }
   labels.numClasses = std::max(labels.numClasses, static_cast<int64_t>(labels.names.size()));
-  constexpr int64_t kMostClasses = 1 << 20;
-  if (labels.numClasses > kMostClasses)
-    return Status::invalid("there would be " + std::to_string(labels.numClasses) + " classes; at most " +
-                           std::to_string(kMostClasses) + " can be told apart");
-  return Status::ok();
+  return labels.numClasses > kMostClasses ? tooManyClasses(labels.numClasses) : Status::ok();
 }
 
 static Status checkSplits(const Labels &labels, const std::vector<bool> &isLabelled, std::vector<std::string> &notes) {
@@ -98,7 +108,8 @@ static Status checkSplits(const Labels &labels, const std::vector<bool> &isLabel
           (missing.empty() ? "" : ", ") + (c < labels.names.size() ? inTicks(labels.names[c]) : std::to_string(c));
   if (count > 0)
     notes.push_back(counted(count, "class", "classes") + " of " + std::to_string(labels.numClasses) +
-                    " have no node to train with, and will not be predicted: " + missing + (count > 5 ? " …" : ""));
+                    (count == 1 ? " has" : " have") + " no node to train with, so predictions of " +
+                    (count == 1 ? "it" : "them") + " are chance: " + missing + (count > 5 ? " …" : ""));
   return Status::ok();
 }
 
@@ -118,8 +129,12 @@ Result<Labels> readLabels(const GraphFile &graph, double validShare, uint64_t se
   if (!graph.tensors.find("split.train"))
     return Status::invalid("the graph does not say which labelled nodes train: it has no `split.train`; import it with "
                            "--train and --test");
-  if (labels.valid.empty() && validShare > 0)
+  if (labels.valid.empty() && validShare > 0) {
     setApart(labels, validShare, seed);
+    if (labels.valid.empty())
+      notes.push_back("no node validates: `valid_share` is " + formatNumber(validShare) + ", and that of " +
+                      counted(static_cast<int64_t>(labels.train.size()), "training node") + " rounds to none");
+  }
   std::vector<bool> isLabelled(static_cast<size_t>(graph.graph.numNodes()));
   for (int64_t node : nodes)
     isLabelled[static_cast<size_t>(node)] = true;

@@ -18,7 +18,7 @@ struct Labels {
   std::vector<float> targets;      // a row per node if `isMulti`
   std::vector<int64_t> train, valid, test;
 
-  /// The most frequent class of `train` and its share of `test`: what a model has to beat. Of one class per node.
+  /// The most frequent class of `train`; always predicting it is what a model has to beat. For one class per node.
   int64_t majorityClass() const;
 };
 

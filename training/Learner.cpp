@@ -1,6 +1,7 @@
 #include "training/Learner.h"
 
 #include "driver/Kernels.h"
+#include "runtime/base/Memory.h"
 #include "runtime/base/Parallel.h"
 
 #include <algorithm>
@@ -42,26 +43,49 @@ Tensor Table::copy() const {
 // --- compiling
 // --------------------------------------------------------------------------------------------------------
 
+/// Training computes with gradients in f32. Where a plan does not fit and the advice is to change that, there is other
+/// advice.
+static Status withOwnAdvice(Status status) {
+  const std::string &message = status.message();
+  const size_t advice = message.rfind("; ");
+  if (advice == std::string::npos ||
+      (message.find("--dtype", advice) == std::string::npos && message.find("--grad", advice) == std::string::npos))
+    return status;
+  const bool isLimited = message.find("allow more", advice) != std::string::npos;
+  const std::string text = message.substr(0, advice) + "; " + (isLimited ? "allow more with --memory-limit, or " : "") +
+                           "use smaller layers";
+  return isLimited ? Status::invalid(text) : Status::failed(text);
+}
+
 Result<Compiled> compileProgram(Program program, const Graph &graph, const Tensors &tensors,
                                 const CompileSettings &settings) {
   if (Status status = program.attachGraph(graph); !status.isOk())
     return status;
+  // What is left of the limit; 0 would be no limit.
+  const int64_t left = settings.memoryLimit > 0 ? std::max<int64_t>(1, settings.memoryLimit - settings.takenBytes) : 0;
+  auto explained = [&](Status status) {
+    status = withOwnAdvice(std::move(status));
+    if (left == 0 || settings.takenBytes == 0)
+      return status;
+    return std::move(status).during("other plans take " + formatBytes(settings.takenBytes) + " of the limit of " +
+                                    formatBytes(settings.memoryLimit));
+  };
   PlanOptions options;
   options.passes = settings.passes;
   options.threads = settings.threads;
-  options.memoryLimit = settings.memoryLimit;
+  options.memoryLimit = left;
   auto planned = planFor(program, graph, tensors, options);
   if (!planned)
-    return std::move(planned).status();
+    return explained(std::move(planned).status());
   auto kernels = loadKernels(*planned->plan);
   if (!kernels)
     return std::move(kernels).status();
   exec::ExecOptions exec;
   exec.threads = settings.threads;
-  exec.memoryLimit = settings.memoryLimit;
+  exec.memoryLimit = left;
   auto executor = exec::Executor::create(planned->plan, *kernels, graph, exec);
   if (!executor)
-    return std::move(executor).status();
+    return explained(std::move(executor).status());
   return Compiled{planned->plan, planned->passes, std::move(*kernels), std::move(exec), std::move(*executor)};
 }
 
@@ -109,6 +133,8 @@ Status Learner::setTables() {
 }
 
 Status Learner::bind(const Graph &graph) {
+  // The memory of the old executor is free before the new one takes its own.
+  static_cast<void>(exec::Executor(std::move(compiled.executor)));
   auto executor = exec::Executor::create(compiled.plan, compiled.kernels, graph, compiled.options);
   if (!executor)
     return std::move(executor).status();

@@ -47,7 +47,8 @@ struct Compiled {
 struct CompileSettings {
   std::string passes = "default";
   int threads = 0;
-  int64_t memoryLimit = 0;
+  int64_t memoryLimit = 0;  // bytes; 0: what the machine has
+  int64_t takenBytes = 0;   // of the limit, by plans that were made before
 };
 
 /// Plans and compiles a program for a graph. `tensors` are its inputs as far as they are known, for the memory plan.
@@ -62,7 +63,8 @@ public:
   static Result<Learner> make(Program program, const Graph &graph, Tables parameters, const Tensors &state,
                               const Tensors &inputs, const OptimiserConfig &optimiser, const CompileSettings &settings);
 
-  /// Goes on with another graph. Inputs other than parameters, state and numbers of the step are to be set again.
+  /// Goes on with another graph. Inputs other than parameters, state and numbers of the step are to be set again. After
+  /// a failure the learner can do no more steps.
   Status bind(const Graph &graph);
   Status setInput(const std::string &name, const Tensor &tensor) { return compiled.executor.setInput(name, tensor); }
   /// Runs the forward phase of step `step`, counted from 0; dropout draws by the seed and the step.
@@ -80,7 +82,6 @@ public:
   Tensors state() const;
   const std::string &passes() const { return compiled.passes; }
   int64_t peakBytes() const { return compiled.executor.peakBytes(); }
-  const exec::Plan &plan() const { return *compiled.plan; }
 
 private:
   Learner(Compiled compiled, const OptimiserConfig &optimiser) : compiled(std::move(compiled)), optimiser(optimiser) {}

@@ -27,7 +27,7 @@ protected:
     graph.emplace(std::move(*made));
   }
 
-  /// The parameter after each of some steps, as compiled code computes it.
+  /// The parameter after each of some steps, as compiled code computes it. The rate falls from step to step.
   std::vector<double> learn(const OptimiserConfig &config, int steps) {
     auto program = importText("def f(g, x: Node[], w: Shared[]):\n"
                               "    loss = sum(n.x * (w * w * w) for n in g.nodes())\n"
@@ -46,7 +46,7 @@ protected:
     std::vector<double> found;
     for (int step = 0; step < steps; ++step) {
       EXPECT_TRUE(learner->forward(0, step).isOk());
-      EXPECT_TRUE(learner->backward(step, 1).isOk());
+      EXPECT_TRUE(learner->backward(step, factor(step)).isOk());
       EXPECT_TRUE(learner->accept().isOk());
       found.push_back(*learner->parameters().at("w").data());
     }
@@ -54,6 +54,7 @@ protected:
   }
 
   static double gradient(double w) { return 1.25 * 3 * w * w; }
+  static double factor(int step) { return 1.0 / (step + 1); }
   static void expectNear(const std::vector<double> &found, const std::function<double(int step)> &next) {
     for (size_t i = 0; i < found.size(); ++i)
       EXPECT_NEAR(found[i], next(static_cast<int>(i)), 1e-5) << "step " << i;
@@ -70,9 +71,9 @@ TEST_F(OptimiserTest, SgdWithMomentumAndDecay) {
   config.momentum = 0.9;
   config.decay = 0.1;
   double w = kStart, b = 0;
-  expectNear(learn(config, 6), [&](int) {
+  expectNear(learn(config, 6), [&](int step) {
     b = config.momentum * b + gradient(w) + config.decay * w;
-    return w -= config.rate * b;
+    return w -= config.rate * factor(step) * b;
   });
 }
 
@@ -85,8 +86,8 @@ TEST_F(OptimiserTest, AdamWithDecay) {
     const double g = gradient(w) + config.decay * w;
     m = 0.9 * m + 0.1 * g;
     v = 0.999 * v + 0.001 * g * g;
-    const double t = step + 1;
-    return w -= config.rate * (m / (1 - std::pow(0.9, t))) / (std::sqrt(v / (1 - std::pow(0.999, t))) + 1e-8);
+    const double t = step + 1, rate = config.rate * factor(step);
+    return w -= rate * (m / (1 - std::pow(0.9, t))) / (std::sqrt(v / (1 - std::pow(0.999, t))) + 1e-8);
   });
 }
 
@@ -97,11 +98,11 @@ TEST_F(OptimiserTest, AdamWTakesDecayOffTheWeights) {
   config.decay = 0.5;
   double w = kStart, m = 0, v = 0;
   expectNear(learn(config, 6), [&](int step) {
-    const double g = gradient(w), t = step + 1;
+    const double g = gradient(w), t = step + 1, rate = config.rate * factor(step);
     m = 0.9 * m + 0.1 * g;
     v = 0.999 * v + 0.001 * g * g;
-    w *= 1 - config.rate * config.decay;
-    return w -= config.rate * (m / (1 - std::pow(0.9, t))) / (std::sqrt(v / (1 - std::pow(0.999, t))) + 1e-8);
+    w *= 1 - rate * config.decay;
+    return w -= rate * (m / (1 - std::pow(0.9, t))) / (std::sqrt(v / (1 - std::pow(0.999, t))) + 1e-8);
   });
 }
 

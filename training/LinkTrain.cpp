@@ -11,6 +11,21 @@
 
 namespace hector::training {
 
+Result<Graph> messageGraph(const GraphFile &file) {
+  const Graph &graph = file.graph;
+  const Tensor *split = file.tensors.find("edge.split");
+  if (!split)
+    return graph;
+  std::vector<int64_t> src, dst, type;
+  for (int64_t e = 0; e < graph.numEdges(); ++e)
+    if (split->intAt(graph.edgeNumber(e)) == 0) {
+      src.push_back(graph.src()[e]);
+      dst.push_back(graph.dst()[e]);
+      type.push_back(graph.etype()[e]);
+    }
+  return Graph::create(src, dst, type, graph.ntypePtr(), graph.numRelations());
+}
+
 namespace {
 
 /// The triples of a knowledge graph by split, and the graph that messages run along.
@@ -58,18 +73,12 @@ Result<Links> readLinks(const GraphFile &file) {
   return links;
 }
 
-/// The edges of the training split.
-Result<Graph> messageGraph(const GraphFile &file) {
-  const Graph &graph = file.graph;
-  const Tensor &split = *file.tensors.find("edge.split");
-  std::vector<int64_t> src, dst, type;
-  for (int64_t e = 0; e < graph.numEdges(); ++e)
-    if (split.intAt(graph.edgeNumber(e)) == 0) {
-      src.push_back(graph.src()[e]);
-      dst.push_back(graph.dst()[e]);
-      type.push_back(graph.etype()[e]);
-    }
-  return Graph::create(src, dst, type, graph.ntypePtr(), graph.numRelations());
+/// A hash of the split, in the order of the graph's edges.
+std::string hashSplit(const GraphFile &file) {
+  std::vector<int64_t> splits;
+  for (int64_t e = 0; e < file.graph.numEdges(); ++e)
+    splits.push_back(file.tensors.find("edge.split")->intAt(file.graph.edgeNumber(e)));
+  return hashNumbers(splits);
 }
 
 class LinkTraining final : public TrainingRun {
@@ -113,11 +122,12 @@ Status LinkTraining::prepare() {
   if (!trained)
     return std::move(trained).status();
   messages.emplace(static_cast<const GraphContents &>(graph), std::move(*trained));
-  if (Status status = noteFacts(factsOf(graph)); !status.isOk())
+  GraphFacts facts = factsOf(graph);
+  facts.hashes.splits = hashSplit(graph);
+  if (Status status = noteFacts(std::move(facts)); !status.isOk())
     return status;
 
-  Checkpoint &checkpoint = result.checkpoint;
-  auto stack = Stack::make(config, *messages, 0, checkpoint.models);
+  auto stack = Stack::make(config, *messages, 0, kept());
   if (!stack)
     return std::move(stack).status();
   const int64_t width = stack->width();
@@ -153,7 +163,8 @@ Status LinkTraining::bindSample(int64_t epoch) {
 }
 
 Status LinkTraining::prepareDecoder(int64_t width) {
-  if (Status status = bindSample(result.checkpoint.epoch); !status.isOk())
+  // Planned for the first sample, wherever the run continues.
+  if (Status status = bindSample(0); !status.isOk())
     return status;
   auto start = startOf({"relation", {2 * links.numRelations, width}, language::Home::EdgeType, Start::Spread});
   if (!start)
@@ -176,10 +187,11 @@ Status LinkTraining::prepareDecoder(int64_t width) {
   Tables tables;
   tables.emplace("relation", std::move(*start));
   auto learns = Learner::make(std::move(*program), *sampled, std::move(tables), result.checkpoint.state, {},
-                              config.optimiser, settings(""));
+                              config.optimiser, settings(result.checkpoint.decoderPlan, encoder->peakBytes()));
   if (!learns)
     return std::move(learns).status();
   decoder.emplace(std::move(*learns));
+  result.checkpoint.decoderPlan = decoder->passes();
   return Status::ok();
 }
 

@@ -1,10 +1,13 @@
 #include "training/LinkTrain.h"
 
+#include "training/Predict.h"
+#include "training/Ranking.h"
 #include "training/TestGraphs.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 
 namespace hector::training {
 namespace {
@@ -59,6 +62,22 @@ TrainResult train(const GraphFile &graph, const Config &config, std::optional<Ch
   return result ? std::move(*result) : TrainResult();
 }
 
+void expectSameBits(const Tensors &a, const Tensors &b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (const auto &[name, tensor] : a)
+    EXPECT_EQ(std::memcmp(b.at(name).bytes, tensor.bytes, tensor.numBytes()), 0) << name;
+}
+
+/// The triples of some splits.
+std::vector<Triple> triplesOf(const GraphFile &file, const std::set<int64_t> &splits) {
+  const Graph &graph = file.graph;
+  std::vector<Triple> triples;
+  for (int64_t e = 0; e < graph.numEdges(); ++e)
+    if (graph.etype()[e] < 2 && splits.contains(file.tensors.find("edge.split")->intAt(graph.edgeNumber(e))))
+      triples.push_back({graph.src()[e], graph.etype()[e], graph.dst()[e]});
+  return triples;
+}
+
 TEST(LinkTrainTest, LossFalls) {
   const TrainResult result = train(groups(), links());
   EXPECT_LT(result.checkpoint.history.back().loss, 0.8 * result.checkpoint.history.front().loss);
@@ -79,6 +98,7 @@ TEST(LinkTrainTest, EncoderLearnsWhatNeighboursTell) {
 TEST(LinkTrainTest, ContinuedRunGivesTheSameBits) {
   Config config = links();
   config.epochs = 8;
+  config.evaluate = 1;
   config.layers.resize(1);
   config.layers[0].model = "rgcn";
   config.layers[0].size = 8;
@@ -87,12 +107,52 @@ TEST(LinkTrainTest, ContinuedRunGivesTheSameBits) {
   const TrainResult whole = train(graph, config);
   Config half = config;
   half.epochs = 3;
-  Checkpoint checkpoint = train(graph, half).checkpoint;
-  checkpoint.best.clear();
-  checkpoint.bestEpoch = 0;
-  const TrainResult rest = train(graph, config, checkpoint);
-  for (const auto &[name, tensor] : whole.checkpoint.parameters)
-    EXPECT_EQ(std::memcmp(rest.checkpoint.parameters.at(name).bytes, tensor.bytes, tensor.numBytes()), 0) << name;
+  const TrainResult rest = train(graph, config, train(graph, half).checkpoint);
+  expectSameBits(rest.checkpoint.parameters, whole.checkpoint.parameters);
+  expectSameBits(rest.checkpoint.state, whole.checkpoint.state);
+  expectSameBits(rest.checkpoint.best, whole.checkpoint.best);
+  EXPECT_EQ(rest.checkpoint.bestEpoch, whole.checkpoint.bestEpoch);
+}
+
+TEST(LinkTrainTest, PredictsTheRowsThatTriplesAreScoredWith) {
+  Config config = links();
+  config.epochs = 20;
+  config.layers.resize(1);
+  config.layers[0].model = "rgcn";
+  config.layers[0].size = 8;
+  const GraphFile graph = groups();
+  const TrainResult result = train(graph, config);
+  auto prediction = predict(result.checkpoint, graph);
+  ASSERT_TRUE(prediction) << prediction.status().message();
+  const auto rows = [](const Tensor &tensor) {
+    return std::span(reinterpret_cast<const float *>(tensor.bytes), static_cast<size_t>(tensor.numElements()));
+  };
+  const std::span<const float> relations = rows(result.checkpoint.chosen().at("relation"));
+  const size_t half = relations.size() / 2;
+  auto score = rankTriples(triplesOf(graph, {2}), KnownTriples(triplesOf(graph, {0, 1, 2})), rows(prediction->out),
+                           relations.first(half), relations.last(half), prediction->width);
+  ASSERT_TRUE(score);
+  EXPECT_DOUBLE_EQ(score->mrr, result.metrics.at("test.mrr"));
+}
+
+TEST(LinkTrainTest, MessagesRunAlongAllEdgesWithoutASplit) {
+  const GraphFile graph = plantedGraph();
+  auto messages = messageGraph(graph);
+  ASSERT_TRUE(messages);
+  EXPECT_EQ(messages->numEdges(), graph.graph.numEdges());
+}
+
+TEST(LinkTrainTest, ThePlanOfTheDecoderIsKept) {
+  Config config = links();
+  config.epochs = 1;
+  config.passes = "none";
+  const GraphFile graph = groups();
+  Checkpoint checkpoint = train(graph, config).checkpoint;
+  EXPECT_EQ(checkpoint.decoderPlan, "none");
+  // It decides, not the passes that would be chosen now.
+  config.passes = "default";
+  config.epochs = 2;
+  EXPECT_EQ(train(graph, config, checkpoint).checkpoint.decoderPlan, "none");
 }
 
 TEST(LinkTrainTest, RunWithoutLayersIsKeptAndContinued) {
@@ -106,6 +166,25 @@ TEST(LinkTrainTest, RunWithoutLayersIsKeptAndContinued) {
   EXPECT_EQ(kept->epoch, 2);
   options.config.epochs = 3;
   EXPECT_EQ(train(groups(), options.config, *kept).checkpoint.epoch, 3);
+}
+
+TEST(LinkTrainTest, ContinuedRunsNeedTheirSplit) {
+  Config config = links();
+  config.epochs = 2;
+  const Checkpoint begun = train(groups(), config).checkpoint;
+  GraphFile other = groups();
+  std::vector<int64_t> split;
+  for (int64_t e = 0; e < other.graph.numEdges(); ++e)
+    split.push_back(e % 1200 == 3 ? 2 : 0);  // the edge and its inverse
+  other.tensors.tensors["edge.split"] = Tensor::fromInt64({other.graph.numEdges()}, split, DType::U8);
+  TrainOptions options;
+  options.config = config;
+  options.config.epochs = 3;
+  options.resume = begun;
+  auto result = trainLinks(other, options);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.status().message(), "the graph's splits are not those that the run was begun with; give the same "
+                                       "graph, or start a new run with --config");
 }
 
 TEST(LinkTrainTest, GraphsWithoutASplitOfEdges) {

@@ -223,8 +223,8 @@ std::vector<int64_t> predictedClasses(std::span<const float> scores, int64_t num
   parallelFor(static_cast<int64_t>(predicted.size()), grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const std::span<const float> mine = scores.subspan(row * numClasses, numClasses);
-      const bool hasNan = std::any_of(mine.begin(), mine.end(), [](float score) { return std::isnan(score); });
-      predicted[row] = hasNan ? -1 : std::max_element(mine.begin(), mine.end()) - mine.begin();
+      const bool isFinite = std::all_of(mine.begin(), mine.end(), [](float score) { return std::isfinite(score); });
+      predicted[row] = isFinite ? std::max_element(mine.begin(), mine.end()) - mine.begin() : -1;
     }
   });
   return predicted;
@@ -233,12 +233,28 @@ std::vector<int64_t> predictedClasses(std::span<const float> scores, int64_t num
 Confusion confusionOf(std::span<const int64_t> labels, std::span<const int64_t> predicted, int64_t numClasses) {
   assert(labels.size() == predicted.size());
   Confusion confusion{numClasses, std::vector<int64_t>(static_cast<size_t>(numClasses * numClasses))};
-  for (size_t i = 0; i < labels.size(); ++i) {
-    assert(labels[i] >= 0 && labels[i] < numClasses && predicted[i] >= -1 && predicted[i] < numClasses);
-    const int64_t answer = predicted[i] >= 0 ? predicted[i] : (labels[i] + 1) % numClasses;
-    ++confusion.counts[labels[i] * numClasses + answer];
-  }
+  for (size_t i = 0; i < labels.size(); ++i)
+    if (predicted[i] >= 0)
+      ++confusion.counts[labels[i] * numClasses + predicted[i]];
   return confusion;
+}
+
+ClassScore classScore(std::span<const int64_t> labels, std::span<const int64_t> predicted, int64_t numClasses) {
+  assert(labels.size() == predicted.size());
+  std::vector<ClassCounts> classes(static_cast<size_t>(numClasses));
+  int64_t right = 0;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    ++classes[labels[i]].actual;
+    if (predicted[i] < 0)
+      continue;
+    ++classes[predicted[i]].predicted;
+    if (predicted[i] == labels[i]) {
+      ++classes[labels[i]].right;
+      ++right;
+    }
+  }
+  const auto total = static_cast<double>(labels.size());
+  return {.accuracy = labels.empty() ? 0 : static_cast<double>(right) / total, .macroF1 = meanF1(classes)};
 }
 
 MultiLabelScore multiLabelScore(std::span<const float> scores, std::span<const float> targets, int64_t numClasses) {

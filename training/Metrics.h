@@ -16,18 +16,27 @@ struct Confusion {
   std::vector<int64_t> counts;  // counts[truth * numClasses + predicted]
 
   int64_t total() const;
-  double accuracy() const;  // equals micro-F1, as every node has one class
+  double accuracy() const;  // of the nodes in the table; equals micro-F1, as every node has one class
   double macroF1() const;   // mean over classes that have a node or a prediction
 };
 
 /// The class with the largest number in each row of `scores` (`numClasses` to a row); the first of equals. A row with
-/// NaN has no class: -1.
+/// NaN or an infinity has no class: -1.
 std::vector<int64_t> predictedClasses(std::span<const float> scores, int64_t numClasses);
 
 /// Counts the nodes listed. `labels` and `predicted` have one entry per node listed, in that order. Nodes whose
-/// prediction is -1 count as predicted to be of the class after the true one: never right, unless there is one class
-/// only.
+/// prediction is -1 are left out.
 Confusion confusionOf(std::span<const int64_t> labels, std::span<const int64_t> predicted, int64_t numClasses);
+
+/// The most classes for which programs make a `Confusion`, which has a count for each pair of them.
+inline constexpr int64_t kMostConfusionClasses = 1024;
+
+/// What `confusionOf` would give, without its table: for any number of classes. Here nodes whose prediction is -1 count
+/// as wrong.
+struct ClassScore {
+  double accuracy = 0, macroF1 = 0;
+};
+ClassScore classScore(std::span<const int64_t> labels, std::span<const int64_t> predicted, int64_t numClasses);
 
 /// Nodes of several classes each: `targets` and `scores` have a row per node, a class is predicted where its score is
 /// above 0 (never where it is NaN), and true where its target is above 0.5. The mean over classes leaves out those

@@ -23,11 +23,11 @@ TEST(PredictedClasses, AreThoseWithTheLargestScore) {
 }
 
 TEST(PredictedClasses, AreTheFirstOfEquals) {
-  EXPECT_EQ(predictedClasses(Floats{0, 2, 2, -kInfinity, -kInfinity, -kInfinity}, 3), (Ids{1, 0}));
+  EXPECT_EQ(predictedClasses(Floats{0, 2, 2, -1, -1, -1}, 3), (Ids{1, 0}));
 }
 
-TEST(PredictedClasses, AreMissingWhereAScoreIsNan) {
-  EXPECT_EQ(predictedClasses(Floats{kNan, 1, 1, kNan, 1, kInfinity}, 2), (Ids{-1, -1, 1}));
+TEST(PredictedClasses, AreMissingWhereAScoreIsNotFinite) {
+  EXPECT_EQ(predictedClasses(Floats{kNan, 1, 1, kNan, 1, kInfinity, 2, 1}, 2), (Ids{-1, -1, -1, 0}));
 }
 
 TEST(PredictedClasses, DoNotDependOnThreads) {
@@ -46,10 +46,9 @@ TEST(Confusion, CountsByTruthAndPrediction) {
   EXPECT_EQ(confusion.total(), 5);
 }
 
-TEST(Confusion, NodesWithoutAPredictionAreNeverRight) {
-  const Confusion confusion = confusionOf(Ids{0, 2}, Ids{-1, -1}, 3);
-  EXPECT_EQ(confusion.counts, (Ids{0, 1, 0, 0, 0, 0, 1, 0, 0}));
-  EXPECT_EQ(confusion.accuracy(), 0);
+TEST(Confusion, NodesWithoutAPredictionAreLeftOut) {
+  const Confusion confusion = confusionOf(Ids{0, 2, 1}, Ids{-1, -1, 1}, 3);
+  EXPECT_EQ(confusion.counts, (Ids{0, 0, 0, 0, 1, 0, 0, 0, 0}));
 }
 
 TEST(Confusion, AccuracyIsTheShareOfRightPredictions) {
@@ -70,6 +69,32 @@ TEST(Confusion, OfNoNodesIsZero) {
   EXPECT_EQ(confusion.total(), 0);
   EXPECT_EQ(confusion.accuracy(), 0);
   EXPECT_EQ(confusion.macroF1(), 0);
+}
+
+TEST(ClassScore, IsThatOfTheConfusion) {
+  const Ids labels = {0, 0, 1, 2, 2, 1}, predicted = {0, 1, 1, 0, 2, 3};
+  const ClassScore score = classScore(labels, predicted, 4);
+  const Confusion confusion = confusionOf(labels, predicted, 4);
+  EXPECT_EQ(score.accuracy, confusion.accuracy());
+  EXPECT_EQ(score.macroF1, confusion.macroF1());
+}
+
+TEST(ClassScore, NodesWithoutAPredictionAreWrong) {
+  const ClassScore score = classScore(Ids{0, 1, 1, 0}, Ids{0, -1, 1, 0}, 2);
+  EXPECT_DOUBLE_EQ(score.accuracy, 0.75);
+  // Class 1: right 1 of 2, of 1 predicted.
+  EXPECT_DOUBLE_EQ(score.macroF1, (1 + 2.0 / 3) / 2);
+  EXPECT_EQ(classScore(Ids{0, 0}, Ids{-1, -1}, 1).accuracy, 0);
+}
+
+TEST(ClassScore, NeedsNoTableOfAllPairsOfClasses) {
+  const ClassScore score = classScore(Ids{0, 999'999}, Ids{0, 1}, 1'000'000);
+  EXPECT_DOUBLE_EQ(score.accuracy, 0.5);
+  EXPECT_DOUBLE_EQ(score.macroF1, 1.0 / 3);
+}
+
+TEST(ClassScore, OfNoNodesIsZero) {
+  EXPECT_EQ(classScore({}, {}, 3).accuracy, 0);
 }
 
 TEST(MultiLabelScore, CountsScoresAbove0) {

@@ -38,7 +38,7 @@ Status Network::makeStages(const std::optional<LearningPlan> &learning, const Co
     auto graph = nodesAlone(input.count);
     if (!graph)
       return std::move(graph).status();
-    auto stage = std::make_unique<Stage>(Stage{input, std::move(*graph), {}, {}});
+    Stage &stage = *stages.emplace_back(std::make_unique<Stage>(Stage{input, std::move(*graph), {}, {}}));
     Tensors inputs;
     if (input.features)
       inputs["features"] = *input.features;
@@ -49,27 +49,26 @@ Status Network::makeStages(const std::optional<LearningPlan> &learning, const Co
       auto tables = startTables(input.parameters, *learning);
       if (!tables)
         return std::move(tables).status();
-      CompileSettings own = learning->settings;
+      CompileSettings own = besides(learning->settings);
       own.passes = "default";  // there is nothing to choose from, and the recorded plan is that of the layers
-      auto made = Learner::make(std::move(*program), stage->graph, std::move(*tables), learning->state, inputs,
+      auto made = Learner::make(std::move(*program), stage.graph, std::move(*tables), learning->state, inputs,
                                 learning->optimiser, own);
       if (!made)
         return std::move(made).status();
-      stage->learner.emplace(std::move(*made));
+      stage.learner.emplace(std::move(*made));
     }
     auto program = Stack::forStage(input, std::nullopt);
     if (!program)
       return std::move(program).status();
-    CompileSettings own = settings;
+    CompileSettings own = besides(settings);
     own.passes = "default";
-    auto compiled = compileProgram(std::move(*program), stage->graph, inputs, own);
+    auto compiled = compileProgram(std::move(*program), stage.graph, inputs, own);
     if (!compiled)
       return std::move(compiled).status();
-    stage->inference.emplace(std::move(*compiled));
+    stage.inference.emplace(std::move(*compiled));
     for (const auto &[name, tensor] : inputs)
-      if (Status status = stage->inference->executor.setInput(name, tensor); !status.isOk())
+      if (Status status = stage.inference->executor.setInput(name, tensor); !status.isOk())
         return status;
-    stages.push_back(std::move(stage));
   }
   return Status::ok();
 }
@@ -95,7 +94,7 @@ Result<Network> Network::make(Stack stack, const Graph &graph, const std::option
     Tensors inputs = learning->inputs;
     inputs.insert(features.begin(), features.end());
     auto made = Learner::make(std::move(*program), graph, std::move(*tables), learning->state, inputs,
-                              learning->optimiser, learning->settings);
+                              learning->optimiser, network.besides(learning->settings));
     if (!made)
       return std::move(made).status();
     network.learner.emplace(std::move(*made));
@@ -103,7 +102,7 @@ Result<Network> Network::make(Stack stack, const Graph &graph, const std::option
   auto program = network.layers.forInference(withHidden);
   if (!program)
     return std::move(program).status();
-  auto compiled = compileProgram(std::move(*program), graph, features, inference);
+  auto compiled = compileProgram(std::move(*program), graph, features, network.besides(inference));
   if (!compiled)
     return std::move(compiled).status();
   network.inference.emplace(std::move(*compiled));
@@ -114,10 +113,18 @@ Result<Network> Network::make(Stack stack, const Graph &graph, const std::option
 }
 
 int64_t Network::peakBytes() const {
-  int64_t bytes = learner ? learner->peakBytes() : inference->executor.peakBytes();
+  auto bytesOf = [](const auto &part) {
+    return (part.learner ? part.learner->peakBytes() : 0) + (part.inference ? part.inference->executor.peakBytes() : 0);
+  };
+  int64_t bytes = bytesOf(*this);
   for (const auto &stage : stages)
-    bytes += stage->learner ? stage->learner->peakBytes() : stage->inference->executor.peakBytes();
+    bytes += bytesOf(*stage);
   return bytes;
+}
+
+CompileSettings Network::besides(CompileSettings settings) const {
+  settings.takenBytes += peakBytes();
+  return settings;
 }
 
 /// Copies what a stage gave to its rows of the input of the layers.

@@ -38,6 +38,7 @@ public:
   const Stack &stack() const { return layers; }
   const std::string &learningPasses() const { return learner->passes(); }
   const std::string &inferencePasses() const { return inference->passes; }
+  /// What the plans take, those of predictions included.
   int64_t peakBytes() const;
 
   // --- learning; see `Learner`
@@ -60,6 +61,8 @@ private:
   struct Stage;
   explicit Network(Stack stack);
   Status makeStages(const std::optional<LearningPlan> &learning, const CompileSettings &settings);
+  /// Settings for one more plan, which has to do with the memory that those made so far leave.
+  CompileSettings besides(CompileSettings settings) const;
 
   Stack layers;
   std::vector<std::unique_ptr<Stage>> stages;

@@ -1,8 +1,12 @@
 #include "training/Predict.h"
 
 #include "runtime/base/Text.h"
+#include "training/LinkTrain.h"
 #include "training/Network.h"
 #include "training/Train.h"
+
+#include <algorithm>
+#include <cmath>
 
 namespace hector::training {
 
@@ -21,13 +25,16 @@ static Status checkTypes(const char *kind, const std::vector<std::string> &train
                          ", but was " + inTicks(trained[i]) + " in training");
 }
 
-Result<Prediction> predict(const Checkpoint &checkpoint, const GraphFile &graph, const PredictOptions &options) {
+/// Predicts with messages along all edges of `graph`.
+static Result<Prediction> predictOn(const GraphFile &graph, const Checkpoint &checkpoint,
+                                    const PredictOptions &options) {
   const GraphFacts facts = factsOf(graph);
   if (Status status = checkTypes("node", checkpoint.graph.nodeTypes, facts.nodeTypes); !status.isOk())
     return status;
   if (Status status = checkTypes("edge", checkpoint.graph.edgeTypes, facts.edgeTypes); !status.isOk())
     return status;
-  auto stack = Stack::make(checkpoint.config, graph, checkpoint.graph.numClasses, checkpoint.models);
+  auto stack = Stack::make(checkpoint.config, graph, checkpoint.graph.numClasses,
+                           {checkpoint.models, checkpoint.chosen(), checkpoint.graph.featureWidth});
   if (!stack)
     return std::move(stack).status();
   std::vector<Parameter> wanted = stack->parameters();
@@ -45,6 +52,9 @@ Result<Prediction> predict(const Checkpoint &checkpoint, const GraphFile &graph,
           formatShape(found->second.shape) + ", but the graph needs " + formatShape(parameter.shape) +
           (isNodes ? "; nodes have embeddings, so a graph of other nodes needs training of its own" : ""));
     }
+    if (parameter.home == language::Home::Node)
+      if (Status status = checkpoint.graph.checkNodes(facts); !status.isOk())
+        return status;
     tables.emplace(parameter.name, Table(found->second));
   }
   Prediction prediction;
@@ -66,6 +76,29 @@ Result<Prediction> predict(const Checkpoint &checkpoint, const GraphFile &graph,
     prediction.hidden = std::move(*hidden);
   }
   return prediction;
+}
+
+Result<Prediction> predict(const Checkpoint &checkpoint, const GraphFile &graph, const PredictOptions &options) {
+  if (checkpoint.config.task != Task::Link)
+    return predictOn(graph, checkpoint, options);
+  auto messages = messageGraph(graph);
+  if (!messages)
+    return std::move(messages).status();
+  return predictOn(GraphFile(static_cast<const GraphContents &>(graph), std::move(*messages)), checkpoint, options);
+}
+
+std::vector<int64_t> nodesNotFinite(std::span<const int64_t> nodes, std::span<const float> rows, int64_t width) {
+  std::vector<int64_t> found;
+  for (int64_t node : nodes) {
+    const std::span<const float> row = rows.subspan(static_cast<size_t>(node * width), static_cast<size_t>(width));
+    if (!std::all_of(row.begin(), row.end(), [](float value) { return std::isfinite(value); }))
+      found.push_back(node);
+  }
+  return found;
+}
+
+std::string showNode(const GraphContents &graph, int64_t node) {
+  return "node " + std::to_string(node) + (graph.hasNames() ? " " + inTicks(graph.nodeName(node)) : "");
 }
 
 }  // namespace hector::training

@@ -5,6 +5,7 @@
 #include "training/Checkpoint.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,13 @@ struct PredictOptions {
 
 /// Runs the stack of a checkpoint on a graph, without dropout. The graph may have other edges than the one of training,
 /// and other nodes unless they have embeddings; its node and edge types are the same. Fails otherwise, and says what
-/// differs.
+/// differs. For links, messages run along the edges of the training split, as they do in training.
 Result<Prediction> predict(const Checkpoint &checkpoint, const GraphFile &graph, const PredictOptions &options = {});
+
+/// The nodes among `nodes` whose row of `rows` (`width` numbers each, a row per node of the graph) has a number that is
+/// not finite.
+std::vector<int64_t> nodesNotFinite(std::span<const int64_t> nodes, std::span<const float> rows, int64_t width);
+/// "node 7 `n7`"; the number alone if nodes have no names.
+std::string showNode(const GraphContents &graph, int64_t node);
 
 }  // namespace hector::training

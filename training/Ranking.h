@@ -65,7 +65,8 @@ struct Sample {
 /// Draws `batch` of the triples in an order that is shuffled anew for each pass over them (the last batch of a pass is
 /// completed from the next pass), and for each of them both queries, each with `negatives` rivals: entities drawn
 /// uniformly from `numEntities`. A rival may by chance be true; it stays. Edges are ordered by (type, known, query),
-/// and the true triple comes before its rivals. `triples` is not empty.
+/// and the true triple comes before its rivals. So queries with one known entity and one type lie next to each other;
+/// the decoder (programs/distmult.hec) has one softmax for all candidates of these. `triples` is not empty.
 Sample drawSample(std::span<const Triple> triples, int64_t numEntities, int64_t numRelations, int64_t batch,
                   int64_t negatives, uint64_t seed, uint64_t step);
 

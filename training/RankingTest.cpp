@@ -248,6 +248,27 @@ TEST(RankingDeathTest, StopsWhenInterrupted) {
       testing::ExitedWithCode(130), "^interrupted$");
 }
 
+/// Notes a signal, ranks many rows on several threads behind a shield, and ends as programs do.
+[[noreturn]] void rankBehindAShield() {
+  constexpr int64_t kEntities = 300, kRelations = 5, kSize = 12;
+  const Floats entities = drawVectors(kEntities, kSize, 1), relations = drawVectors(kRelations, kSize, 2);
+  const std::vector<Triple> triples = drawTriples(2000, kEntities, kRelations);
+  noteInterrupts();
+  std::raise(SIGINT);
+  ThreadLimit limit(4);
+  {
+    InterruptShield shield;
+    const Result<RankScore> score = rankTriples(triples, KnownTriples(triples), entities, relations, {}, kSize);
+    std::fputs(score ? "ranked" : score.status().message().c_str(), stderr);
+  }
+  std::_Exit(interruptExitCode());
+}
+
+TEST(RankingDeathTest, AShieldCoversAllThreads) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(rankBehindAShield(), testing::ExitedWithCode(130), "^ranked$");
+}
+
 bool operator==(const Sample &a, const Sample &b) {
   return a.candidate == b.candidate && a.known == b.known && a.type == b.type && a.truth == b.truth;
 }

@@ -8,8 +8,11 @@
 #include "training/Number.h"
 #include "training/Shipped.h"
 
+#include <mlir/Dialect/Func/IR/FuncOps.h>
+
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <span>
 
 namespace hector::training {
@@ -158,12 +161,12 @@ Result<Program> importText(const std::string &text, const std::string &name,
 
 class Stack::Builder {
 public:
-  Builder(const Config &config, const GraphFile &graph, Stack &stack)
-      : config(config), graph(graph), stack(stack), context(makeContext()) {}
+  Builder(const Config &config, const GraphFile &graph, const KeptLayers &kept, Stack &stack)
+      : config(config), graph(graph), kept(kept), stack(stack), context(makeContext()) {}
 
   Status addInput();
   Status addStages();
-  Status addLayer(size_t index, const std::string &given, int64_t width);
+  Status addLayer(size_t index, int64_t width);
   Status addHead(int64_t width);
   int64_t width() const { return size; }
   const std::string &value() const { return current; }
@@ -180,12 +183,20 @@ private:
   Status addInputs(const std::string &place, const language::Signature &signature, const language::Binding &binding,
                    const Program &program, std::map<std::string, std::string> &wires,
                    const std::map<std::string, Start> &starts);
-  Result<language::Binding> bindLayer(const std::string &place, const LayerConfig &layer, const Model &model,
-                                      const InputDecl &rows, int64_t width) const;
+  /// Fails if features are not those that a kept run reads.
+  Status checkKeptFeatures(const Tensor *x, bool hasParts) const;
+  /// Binds what the configuration, what the layer reads and what is kept decide.
+  Result<language::Binding> bindLayer(const std::string &name, const std::string &place, const LayerConfig &layer,
+                                      const Model &model, const InputDecl &rows) const;
+  /// Imports the layer, with values for the sizes that are open: such that the result has `layer.size` numbers per
+  /// node or, as far as that is possible, `width`.
+  Result<Program> fitLayer(const std::string &place, const LayerConfig &layer, const Model &model, int64_t width,
+                           language::Binding &binding) const;
   std::optional<int64_t> firstSize() const;
 
   const Config &config;
   const GraphFile &graph;
+  const KeptLayers &kept;
   Stack &stack;
   std::shared_ptr<mlir::MLIRContext> context;
   std::string current;  // the value that the next layer reads
@@ -287,12 +298,18 @@ Status Stack::Builder::addGlue(const std::string &name, std::span<const int64_t>
                  {{"scale", Start::One}, {"shift", Start::Zero}});
 }
 
-/// The width that the first layer is to have, if it says so.
+/// The first size among the layers, if one has a size.
 std::optional<int64_t> Stack::Builder::firstSize() const {
   for (const LayerConfig &layer : config.layers)
     if (layer.size)
       return layer.size;
   return std::nullopt;
+}
+
+/// A name of the graph file for a line on a terminal.
+static std::string shown(std::string_view name) {
+  const std::string ticked = inTicks(name);
+  return ticked.substr(1, ticked.size() - 2);
 }
 
 /// Rows of each node type by themselves, as their features have different widths.
@@ -317,11 +334,11 @@ Status Stack::Builder::addStages() {
       stage.parameters = {{stage.part + ".W", {width, size}, Home::Shared, Start::Spread},
                           {stage.part + ".bias", {size}, Home::Shared, Start::Zero}};
       stage.wires = {{"x", "features"}};
-      projected += (projected.empty() ? "" : ", ") + stage.name + " " + std::to_string(width);
+      projected += (projected.empty() ? "" : ", ") + shown(stage.name) + " " + std::to_string(width);
     } else {
       stage.parameters = {{stage.part + ".embedding", {stage.count, size}, Home::Node, Start::Embedding}};
       stage.wires = {{"x", stage.part + ".embedding"}};
-      learnt += (learnt.empty() ? "" : ", ") + stage.name;
+      learnt += (learnt.empty() ? "" : ", ") + shown(stage.name);
     }
     auto program = importText(stage.features ? kLinear : kIdentity, stage.part, sizes, makeContext());
     if (!program)
@@ -335,6 +352,41 @@ Status Stack::Builder::addStages() {
   return Status::ok();
 }
 
+Status Stack::Builder::checkKeptFeatures(const Tensor *x, bool hasParts) const {
+  if (kept.parameters.empty() || config.input.kind != InputKind::Features)
+    return Status::ok();
+  constexpr std::string_view kPart = "input.", kHelp = "; give a graph with the features of training";
+  // Features of a node type have `input.TYPE.W`, projected features of all nodes `input.W`.
+  std::map<std::string, int64_t> parts;
+  for (const auto &[name, tensor] : kept.parameters)
+    if (name.starts_with(kPart) && name.ends_with(".W") && name.size() > kPart.size() + 2 && !tensor.shape.empty())
+      parts.emplace("feat." + name.substr(kPart.size(), name.size() - kPart.size() - 2), tensor.shape[0]);
+  if (parts.empty()) {
+    const int64_t width = kept.featureWidth;
+    const std::string had =
+        "the run reads features `x`" + (width > 0 ? " of " + counted(width, "number") + " per node" : std::string());
+    if (!x)
+      return Status::invalid(had + ", but the graph has " + (hasParts ? "`feat.TYPE` instead" : "none") +
+                             std::string(kHelp));
+    if (width > 0 && x->shape.size() == 2 && x->shape[1] != width)
+      return Status::invalid(had + ", but those of the graph have " + std::to_string(x->shape[1]) + std::string(kHelp));
+    return Status::ok();
+  }
+  if (x)
+    return Status::invalid("the run reads features by node type, such as " + inTicks(parts.begin()->first) +
+                           ", but the graph has `x`, which would be read instead" + std::string(kHelp));
+  for (const auto &[name, width] : parts) {
+    const Tensor *features = graph.tensors.find(name);
+    const bool hasRows = features && features->shape.size() == 2;
+    if (!hasRows || features->shape[1] != width)
+      return Status::invalid(
+          "the run reads features " + inTicks(name) + " of " + counted(width, "number") + " per node, but " +
+          (hasRows ? "those of the graph have " + std::to_string(features->shape[1]) : "the graph has none") +
+          std::string(kHelp));
+  }
+  return Status::ok();
+}
+
 Status Stack::Builder::addInput() {
   const InputConfig &input = config.input;
   const Tensor *features = graph.tensors.find("x");
@@ -343,20 +395,26 @@ Status Stack::Builder::addInput() {
   });
   const bool wantsFeatures =
       input.kind == InputKind::Features || (input.kind == InputKind::Auto && (features || hasParts));
+  if (Status status = checkKeptFeatures(features, hasParts); !status.isOk())
+    return status;
   if (wantsFeatures && !features && !hasParts)
     return Status::invalid(
         "the input is to be features, but the graph file has neither a tensor `x` with one row per node "
         "nor `feat.TYPE` for a node type; use embeddings");
+  stack.kind = wantsFeatures ? InputKind::Features : InputKind::Embedding;
   if (wantsFeatures && !features) {
     if (Status status = addStages(); !status.isOk())
       return status;
   } else if (wantsFeatures) {
-    if (features->shape.size() != 2 || features->shape[0] != graph.graph.numNodes() || features->shape[1] < 1)
+    if (features->shape.size() == 2 && features->shape[1] == 0)
+      return Status::invalid("the graph file's `x` has shape " + formatShape(features->shape) +
+                             ", so it has no columns; expected at least one number per node, or use --input embedding");
+    if (features->shape.size() != 2 || features->shape[0] != graph.graph.numNodes())
       return Status::invalid("the graph file's `x` has shape " + formatShape(features->shape) +
                              ", but a row for each of " + std::to_string(graph.graph.numNodes()) + " nodes is needed");
     stack.read["x"] = *features;
     current = "x";
-    size = features->shape[1];
+    size = stack.xWidth = features->shape[1];
     stack.lines.push_back("input: features of " + std::to_string(size) + " numbers");
     if (input.size && *input.size != size) {
       stack.lines.back() += ", projected to " + std::to_string(*input.size) + " by node type";
@@ -375,6 +433,18 @@ Status Stack::Builder::addInput() {
   return addGlue("input_glue", row, Norm::None, input.activation, "", input.dropout);
 }
 
+/// The value of a size that counts the parts of a layer, if nothing else decides it. Other open sizes are as large as
+/// the result.
+static std::optional<int64_t> usualCount(std::string_view size) {
+  if (size == "heads")
+    return 1;
+  if (size == "kernels")
+    return 4;
+  if (size == "bases")
+    return 8;
+  return std::nullopt;
+}
+
 /// The input of a layer that its rows come from: the one called `x`, or the only one of nodes.
 static const InputDecl *rowsInput(const language::Signature &signature) {
   const InputDecl *only = nullptr;
@@ -389,36 +459,105 @@ static const InputDecl *rowsInput(const language::Signature &signature) {
   return count == 1 ? only : nullptr;
 }
 
-Result<language::Binding> Stack::Builder::bindLayer(const std::string &place, const LayerConfig &layer,
-                                                    const Model &model, const InputDecl &rows, int64_t width) const {
+Result<language::Binding> Stack::Builder::bindLayer(const std::string &name, const std::string &place,
+                                                    const LayerConfig &layer, const Model &model,
+                                                    const InputDecl &rows) const {
   Settings settings;
-  for (const auto &[name, value] : layer.sizes)
-    settings.sizes.push_back(name + "=" + std::to_string(value));
-  for (const auto &[name, value] : layer.attributes)
-    (model.signature.hasSize(name) ? settings.sizes : settings.attributes).push_back(name + "=" + value);
+  for (const auto &[size, value] : layer.sizes)
+    settings.sizes.push_back(size + "=" + std::to_string(value));
+  for (const auto &[word, value] : layer.attributes)
+    (model.signature.hasSize(word) ? settings.sizes : settings.attributes).push_back(word + "=" + value);
   auto binding = bind(model, settings);
   if (!binding)
     return std::move(binding).status().during(place);
   bool undecided = false;
   const int64_t shape[] = {size};
-  if (auto wrong = language::bindShape(rows, shape, "what it reads", *binding, undecided))
+  auto bindRows = [&] {
+    undecided = false;
+    return language::bindShape(rows, shape, "what it reads", *binding, undecided);
+  };
+  if (auto wrong = bindRows())
     return Status::invalid(place + ": " + *wrong);
+  // Tensors that are there decide sizes as well: parameters of a run, and rows of the graph file. One may decide what
+  // another leaves open.
+  for (size_t known = binding->sizes.size() + 1; known != binding->sizes.size();) {
+    known = binding->sizes.size();
+    for (const InputDecl &input : model.signature.inputs) {
+      const bool isParameter = input.home != Home::Node && input.home != Home::Edge;
+      auto found = kept.parameters.find(name + "." + input.name);
+      const Tensor *tensor = !isParameter                     ? graph.tensors.find(input.name)
+                             : found == kept.parameters.end() ? nullptr
+                                                              : &found->second;
+      if (!tensor || &input == &rows || language::openSizes(input, *binding).empty())
+        continue;
+      std::span<const int64_t> row = tensor->shape;
+      if (input.home != Home::Shared)
+        row = row.subspan(std::min<size_t>(1, row.size()));
+      bool isOpen = false;
+      if (auto wrong = language::bindShape(input, row, "`" + name + "." + input.name + "`", *binding, isOpen))
+        return Status::invalid(place + ": " + *wrong);
+    }
+  }
+  if (undecided)
+    if (auto wrong = bindRows())
+      return Status::invalid(place + ": " + *wrong);
+  if (undecided) {
+    for (const std::string &open : language::openSizes(rows, *binding))
+      if (const auto count = usualCount(open))
+        binding->sizes[open] = *count;
+    if (auto wrong = bindRows())
+      return Status::invalid(place + ": " + *wrong);
+  }
   if (undecided)
     return Status::invalid(place + ": its rows have " + std::to_string(size) + " numbers, but " + inTicks(rows.name) +
                            " leaves sizes open; name them in `sizes`");
-  bool isUsed = false;
-  for (const InputDecl &input : model.signature.inputs)
-    for (const std::string &name : language::openSizes(input, *binding)) {
-      const int64_t value = layer.size ? *layer.size : width;
-      if (value < 1)
-        return Status::invalid(place + " leaves the size " + inTicks(name) + " open; give the layer a size");
-      binding->sizes[name] = value;
-      isUsed = true;
-    }
-  if (layer.size && !isUsed && *layer.size != size)
-    return Status::invalid(place + " has the size of what it reads, " + std::to_string(size) + ", but is given size " +
-                           std::to_string(*layer.size) + "; leave it out, or change the size before it");
   return binding;
+}
+
+namespace {
+
+/// Values to try for the open sizes of a layer, the likeliest first.
+struct OpenSize {
+  std::string name;
+  std::vector<int64_t> values;
+};
+
+}  // namespace
+
+/// Products of one or several of `values`, largest first.
+static std::vector<int64_t> productsOf(const std::vector<int64_t> &values) {
+  constexpr size_t kMost = 32;
+  constexpr int64_t kLargest = int64_t{1} << 24;
+  std::set<int64_t, std::greater<>> products;
+  for (int64_t value : values) {
+    std::vector<int64_t> more = {value};
+    for (int64_t product : products)
+      if (product <= kLargest / value)
+        more.push_back(product * value);
+    if (products.size() < kMost)
+      products.insert(more.begin(), more.end());
+  }
+  return {products.begin(), products.end()};
+}
+
+/// All choices of a value for each size; those with fewer second choices come first.
+static std::vector<std::vector<int64_t>> choicesOf(const std::vector<OpenSize> &sizes) {
+  constexpr size_t kMost = 256;
+  std::vector<std::pair<int64_t, std::vector<int64_t>>> all = {{0, {}}};
+  for (const OpenSize &open : sizes) {
+    std::vector<std::pair<int64_t, std::vector<int64_t>>> longer;
+    for (const auto &[second, chosen] : all)
+      for (size_t i = 0; i < open.values.size() && longer.size() < kMost; ++i) {
+        longer.emplace_back(second + (i > 0), chosen);
+        longer.back().second.push_back(open.values[i]);
+      }
+    all = std::move(longer);
+  }
+  std::stable_sort(all.begin(), all.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+  std::vector<std::vector<int64_t>> choices;
+  for (auto &[second, chosen] : all)
+    choices.push_back(std::move(chosen));
+  return choices;
 }
 
 /// The result that the next layer reads: the one called `out`, or the only one.
@@ -438,15 +577,107 @@ static std::optional<unsigned> rowsResult(const Program &program) {
   return found;
 }
 
-Status Stack::Builder::addLayer(size_t index, const std::string &given, int64_t width) {
+static int64_t numbersPerNode(const Program &program, unsigned result) {
+  int64_t numbers = 1;
+  for (int64_t extent : mlir::cast<flow::RowsType>(program.function().getResultTypes()[result]).getShape())
+    numbers *= extent;
+  return numbers;
+}
+
+Result<Program> Stack::Builder::fitLayer(const std::string &place, const LayerConfig &layer, const Model &model,
+                                         int64_t width, language::Binding &binding) const {
+  std::vector<int64_t> given;  // that the user set
+  std::string givenText;
+  for (const auto &[name, value] : binding.sizes)
+    if (layer.sizes.contains(name) || layer.attributes.contains(name)) {
+      given.push_back(value);
+      givenText += (givenText.empty() ? "" : ", ") + name + " " + std::to_string(value);
+    }
+  std::vector<OpenSize> open;
+  for (const InputDecl &input : model.signature.inputs)
+    for (const std::string &name : language::openSizes(input, binding))
+      if (std::none_of(open.begin(), open.end(), [&](const OpenSize &size) { return size.name == name; }))
+        open.push_back({name, {}});
+  auto importWith = [&](std::span<const int64_t> values) {
+    for (size_t i = 0; i < open.size(); ++i)
+      binding.sizes[open[i].name] = values[i];
+    return Program::import(model, binding, {}, context);
+  };
+  // What is kept was accepted when the run began.
+  const int64_t wanted = layer.size && kept.parameters.empty() ? *layer.size : 0;
+  if (open.empty()) {
+    auto program = importWith({});
+    const auto result = program ? rowsResult(*program) : std::nullopt;
+    if (!result || wanted == 0 || numbersPerNode(*program, *result) == wanted)
+      return program;
+    const std::string gives = std::to_string(numbersPerNode(*program, *result));
+    return Status::invalid(givenText.empty() ? place + " has the size of what it reads, " + std::to_string(size) +
+                                                   ", but is given size " + std::to_string(wanted) +
+                                                   "; leave it out, or change the size before it"
+                                             : place + " is given size " + std::to_string(wanted) + ", but gives " +
+                                                   gives + " numbers per node, as its sizes are set (" + givenText +
+                                                   "); these contradict each other, so leave one out");
+  }
+
+  const int64_t target = layer.size ? *layer.size : width;
+  const std::vector<int64_t> products = productsOf(given);
+  std::string names;
+  for (OpenSize &size : open) {
+    const auto count = usualCount(size.name);
+    if (count)
+      size.values.push_back(*count);
+    else if (target > 0)
+      size.values.push_back(target);
+    for (int64_t product : products)
+      if (target > 0 && product > 1 && target % product == 0)
+        size.values.push_back(target / product);
+    names += (names.empty() ? "" : ", ") + inTicks(size.name);
+  }
+  std::optional<std::vector<int64_t>> fallback;
+  Status failure = Status::ok();
+  for (const std::vector<int64_t> &values : choicesOf(open)) {
+    auto program = importWith(values);
+    if (!program) {
+      if (failure.isOk())
+        failure = std::move(program).status();
+      continue;
+    }
+    const auto result = rowsResult(*program);
+    if (!result || numbersPerNode(*program, *result) == target)
+      return program;
+    if (!fallback)
+      fallback = values;
+  }
+  // The last layer may give other rows than there are classes; a head follows.
+  if (fallback && wanted == 0)
+    return importWith(*fallback);
+  // A size that the others decide, such as that of a bias: one value fits, and the next one does not.
+  if (wanted == 0 && open.size() == 1)
+    for (int64_t product : products) {
+      const int64_t values[] = {product}, next[] = {product + 1};
+      if (importWith(values) && !importWith(next))
+        return importWith(values);
+    }
+  if (wanted == 0 && failure.isOk())
+    return Status::invalid(place + " leaves the " + (open.size() == 1 ? "size " : "sizes ") + names +
+                           " open; give the layer a size, as in `" + layer.model + ":16`, or name " +
+                           (open.size() == 1 ? "it" : "them") + " in `sizes`");
+  if (givenText.empty() && !fallback)
+    return failure;
+  return Status::invalid(place + " cannot give " + counted(target, "number") + " per node" +
+                         (givenText.empty() ? "" : " with " + givenText) + "; leave out the size " +
+                         std::to_string(target) + " and set by name what is open: " + names +
+                         (fallback ? "" : "\n" + failure.message()));
+}
+
+Status Stack::Builder::addLayer(size_t index, int64_t width) {
   const LayerConfig &layer = config.layers[index];
   const std::string name = "layer" + std::to_string(index + 1);
   const std::string place = "layer " + std::to_string(index + 1) + " (" + layer.model + ")";
-  const bool isPath = layer.model.ends_with(".hec") || layer.model.find('/') != std::string::npos;
   auto read = [&]() -> Result<Model> {
-    if (!given.empty())
-      return parseModel(given, layer.model, layer.entry);
-    if (isPath)
+    if (index < kept.texts.size())
+      return parseModel(kept.texts[index], layer.model, layer.entry);
+    if (isModelPath(layer.model))
       return loadModel(layer.model, layer.entry);
     const std::string_view text = findText(shippedLayers(), layer.model);
     if (!text.empty())
@@ -470,10 +701,10 @@ Status Stack::Builder::addLayer(size_t index, const std::string &given, int64_t 
   if (!rows)
     return Status::invalid(place + " has no input `x` with one row per node, which a layer of a stack needs");
   const int64_t before = size;
-  auto binding = bindLayer(place, layer, *model, *rows, width);
+  auto binding = bindLayer(name, place, layer, *model, *rows);
   if (!binding)
     return std::move(binding).status();
-  auto program = Program::import(*model, *binding, {}, context);
+  auto program = fitLayer(place, layer, *model, width, *binding);
   if (!program)
     return std::move(program).status();
   const auto result = rowsResult(*program);
@@ -503,22 +734,19 @@ Status Stack::Builder::addHead(int64_t width) {
   return addText("head", kLinear, {{"d_in", size}, {"d_out", width}}, {{"x", current}}, {});
 }
 
-Result<Stack> Stack::make(const Config &config, const GraphFile &graph, int64_t width,
-                          const std::vector<std::string> &texts) {
+Result<Stack> Stack::make(const Config &config, const GraphFile &graph, int64_t width, const KeptLayers &kept) {
   Stack stack;
-  Builder builder(config, graph, stack);
+  Builder builder(config, graph, kept, stack);
   if (Status status = builder.addInput(); !status.isOk())
     return status;
   for (size_t i = 0; i < config.layers.size(); ++i) {
     const bool isLast = i + 1 == config.layers.size() && !config.head;
     stack.hiddenValue = builder.value();
-    stack.hiddenSize = builder.width();
-    if (Status status = builder.addLayer(i, i < texts.size() ? texts[i] : "", isLast ? width : 0); !status.isOk())
+    if (Status status = builder.addLayer(i, isLast ? width : 0); !status.isOk())
       return status;
   }
   if (width > 0 && (config.head || builder.width() != width)) {
     stack.hiddenValue = builder.value();
-    stack.hiddenSize = builder.width();
     if (Status status = builder.addHead(width); !status.isOk())
       return status;
   }

@@ -41,13 +41,19 @@ struct InputStage {
   std::map<std::string, std::string> wires;
 };
 
+/// What a run has kept of its layers. Their shapes decide sizes, whatever today's rules for open sizes are.
+struct KeptLayers {
+  std::vector<std::string> texts;  // of the models
+  Tensors parameters;
+  int64_t featureWidth = 0;  // of `x`, as `Stack::featureWidth` gave it
+};
+
 class Stack {
 public:
   /// Reads and imports the layers of `config` for a graph. The result has `width` numbers per node; if it is 0,
-  /// whatever the last layer gives. `texts` are those of the layers where a checkpoint keeps them; if empty, they are
-  /// read. What is wrong is reported with the layer's number and, inside models, with places.
-  static Result<Stack> make(const Config &config, const GraphFile &graph, int64_t width,
-                            const std::vector<std::string> &texts = {});
+  /// whatever the last layer gives. Models that are not kept are read. What is wrong is reported with the layer's
+  /// number and, inside models, with places.
+  static Result<Stack> make(const Config &config, const GraphFile &graph, int64_t width, const KeptLayers &kept = {});
 
   /// The text of each layer's model.
   const std::vector<std::string> &texts() const { return layerTexts; }
@@ -58,14 +64,17 @@ public:
   /// `x`. Otherwise there are none, and `x`, if the whole reads it, is a feature.
   const std::vector<InputStage> &stages() const { return inputStages; }
   int64_t inputWidth() const { return inputSize; }
+  /// Numbers per node of the graph file's `x`; 0 if it is not read.
+  int64_t featureWidth() const { return xWidth; }
+  /// Where the rows of the first layer come from: what `InputKind::Auto` stands for on this graph.
+  InputKind inputKind() const { return kind; }
   /// Numbers per node of the result.
   int64_t width() const { return outWidth; }
-  /// Lines that say what each part is: "layer1  rgcn  16 -> 4, dropout 0.5".
+  /// Lines that say what each part is: "layer1: rgcn, 16 to 4 numbers".
   const std::vector<std::string> &description() const { return lines; }
 
   /// Computes `out` and, if asked for, `hidden`: the rows that the last layer, or the head, reads.
   Result<Program> forInference(bool withHidden = false) const;
-  int64_t hiddenWidth() const { return hiddenSize; }
   /// Computes `loss` with the program `lossName` of training/programs, whose input `x` is the result of the stack, and
   /// its other inputs are `loss.NAME`; and a step of the optimiser.
   Result<Program> forTraining(const std::string &lossName, OptimiserKind optimiser) const;
@@ -89,10 +98,12 @@ private:
   std::vector<Parameter> learnt;
   Tensors read;
   std::vector<InputStage> inputStages;
+  int64_t xWidth = 0;
   int64_t inputSize = 0;
+  InputKind kind = InputKind::Auto;
   std::vector<Piece> pieces;
   std::string outValue, hiddenValue;
-  int64_t outWidth = 0, hiddenSize = 0;
+  int64_t outWidth = 0;
   std::vector<std::string> lines;
 };
 

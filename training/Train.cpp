@@ -1,7 +1,10 @@
 #include "training/Train.h"
 
+#include "runtime/base/Hash.h"
+#include "runtime/base/Text.h"
 #include "training/Labels.h"
 #include "training/Network.h"
+#include "training/Predict.h"
 #include "training/TrainingRun.h"
 
 #include <algorithm>
@@ -15,10 +18,56 @@ GraphFacts factsOf(const GraphFile &graph) {
   facts.nodeTypes = graph.nodeTypes;
   for (const EdgeType &type : graph.edgeTypes)
     facts.edgeTypes.push_back(type.name);
+  const std::span<const int64_t> ptr = graph.graph.ntypePtr();
+  facts.ntypePtr.assign(ptr.begin(), ptr.end());
+  if (graph.hasNames()) {
+    TextHash names;
+    for (int64_t node = 0; node < facts.numNodes; ++node)
+      names.add(graph.nodeName(node));
+    facts.nodeNames = names.digest();
+  }
   return facts;
 }
 
+template <class T> static std::string_view bytesOf(std::span<const T> values) {
+  return {reinterpret_cast<const char *>(values.data()), values.size_bytes()};
+}
+
+std::string hashNumbers(std::span<const int64_t> numbers) {
+  TextHash hash;
+  hash.add(bytesOf(numbers));
+  return hash.digest();
+}
+
+std::string hashEdges(const Graph &graph) {
+  TextHash hash;
+  // Whether a file has ids of 32 or 64 bits does not matter.
+  std::vector<int64_t> numbers(static_cast<size_t>(graph.numEdges()));
+  for (const IdArray *ids : {&graph.src(), &graph.dst(), &graph.etype()}) {
+    for (int64_t e = 0; e < graph.numEdges(); ++e)
+      numbers[static_cast<size_t>(e)] = (*ids)[e];
+    hash.add(bytesOf(std::span<const int64_t>(numbers)));
+  }
+  return hash.digest();
+}
+
 namespace {
+
+std::string hashLabels(const Labels &labels) {
+  TextHash hash;
+  hash.add(bytesOf(std::span(labels.classes)));
+  hash.add(bytesOf(std::span(labels.targets)));
+  return hash.digest();
+}
+
+std::string hashSplits(const Labels &labels) {
+  TextHash hash;
+  for (std::vector<int64_t> nodes : {labels.train, labels.valid, labels.test}) {
+    std::sort(nodes.begin(), nodes.end());
+    hash.add(bytesOf(std::span<const int64_t>(nodes)));
+  }
+  return hash.digest();
+}
 
 /// What the loss reads besides the result of the stack.
 Tensors lossInputs(const Labels &labels, int64_t numNodes, ClassWeights weighting) {
@@ -78,8 +127,14 @@ double meanLoss(std::span<const float> scores, std::span<const int64_t> classes,
 /// How well the scores of a split's nodes do.
 struct SplitScore {
   double accuracy = 0, macroF1 = 0, loss = 0;
-  std::optional<Confusion> confusion;
 };
+
+std::vector<int64_t> classesOf(const Labels &labels, const std::vector<int64_t> &nodes) {
+  std::vector<int64_t> classes;
+  for (int64_t node : nodes)
+    classes.push_back(labels.classes[static_cast<size_t>(node)]);
+  return classes;
+}
 
 SplitScore scoreOf(const Labels &labels, const std::vector<int64_t> &nodes, std::span<const float> out) {
   SplitScore score;
@@ -91,12 +146,10 @@ SplitScore scoreOf(const Labels &labels, const std::vector<int64_t> &nodes, std:
     score.macroF1 = found.macroF1;
     return score;
   }
-  std::vector<int64_t> classes;
-  for (int64_t node : nodes)
-    classes.push_back(labels.classes[static_cast<size_t>(node)]);
-  score.confusion = confusionOf(classes, predictedClasses(rows, labels.numClasses), labels.numClasses);
-  score.accuracy = score.confusion->accuracy();
-  score.macroF1 = score.confusion->macroF1();
+  const std::vector<int64_t> classes = classesOf(labels, nodes);
+  const ClassScore found = classScore(classes, predictedClasses(rows, labels.numClasses), labels.numClasses);
+  score.accuracy = found.accuracy;
+  score.macroF1 = found.macroF1;
   score.loss = meanLoss(rows, classes, labels.numClasses);
   return score;
 }
@@ -118,6 +171,8 @@ private:
   std::string score() const { return labels.isMulti ? "micro_f1" : "accuracy"; }
   /// What the stack gives with these parameters: a row per node.
   Result<std::span<const float>> predict(const Tables &tables);
+  /// Says for which nodes of the splits the stack gives no finite numbers.
+  void noteNotFinite(std::span<const float> out) const;
 
   Labels labels;
   std::optional<Network> network;
@@ -133,20 +188,25 @@ Status ClassTraining::prepare() {
     return Status::invalid(
         "`patience` needs nodes to validate with, but the graph has none; set `valid_share` to set some of "
         "the training nodes apart");
+  // Runs of earlier versions may have it, without effect.
+  if (labels.isMulti && config.classWeights != ClassWeights::None && !isResumed())
+    return Status::invalid("`class_weights` is balanced, but nodes of this graph have several classes each, which all "
+                           "count the same; leave it out");
   if (events.onNote)
     for (const std::string &note : notes)
       events.onNote(note);
 
-  Checkpoint &checkpoint = result.checkpoint;
   GraphFacts facts = factsOf(graph);
   facts.numClasses = labels.numClasses;
   facts.classes = labels.names;
+  facts.isMulti = labels.isMulti;
+  facts.hashes.labels = hashLabels(labels);
+  facts.hashes.splits = hashSplits(labels);
   if (Status status = noteFacts(std::move(facts)); !status.isOk())
     return status;
-  auto stack = Stack::make(config, graph, labels.numClasses, checkpoint.models);
+  auto stack = Stack::make(config, graph, labels.numClasses, kept());
   if (!stack)
     return std::move(stack).status();
-  checkpoint.models = stack->texts();
   LearningPlan learning = learningPlan();
   learning.loss = labels.isMulti ? "binary_cross_entropy" : "cross_entropy";
   learning.inputs = lossInputs(labels, graph.graph.numNodes(), config.classWeights);
@@ -188,10 +248,28 @@ Status ClassTraining::evaluate(EpochRecord &record) {
   return Status::ok();
 }
 
+void ClassTraining::noteNotFinite(std::span<const float> out) const {
+  if (!events.onNote)
+    return;
+  for (const auto &[name, nodes] : {std::pair("valid", &labels.valid), {"test", &labels.test}}) {
+    const std::vector<int64_t> found = nodesNotFinite(*nodes, out, labels.numClasses);
+    if (found.empty())
+      continue;
+    const bool isOne = found.size() == 1;
+    events.onNote(counted(static_cast<int64_t>(found.size()), "node") + " of `split." + name + "` " +
+                  (isOne ? "has" : "have") + " scores that are not finite numbers" +
+                  (isOne ? ", " : "; the first is ") + showNode(graph, found.front()) + "; " +
+                  (labels.isMulti ? "no class with such a score is predicted"
+                   : isOne        ? "it counts as wrong and is left out of the table"
+                                  : "they count as wrong and are left out of the table"));
+  }
+}
+
 Status ClassTraining::finish() {
   auto out = predict(chosen());
   if (!out)
     return std::move(out).status();
+  noteNotFinite(*out);
   result.metrics["train." + score()] = scoreOf(labels, labels.train, *out).accuracy;
   if (!labels.valid.empty())
     result.metrics["valid." + score()] = scoreOf(labels, labels.valid, *out).accuracy;
@@ -200,8 +278,11 @@ Status ClassTraining::finish() {
   const SplitScore test = scoreOf(labels, labels.test, *out);
   result.metrics["test." + score()] = test.accuracy;
   result.metrics["test.macro_f1"] = test.macroF1;
-  result.confusion = test.confusion;
   if (!labels.isMulti) {
+    if (labels.numClasses <= kMostConfusionClasses)
+      result.confusion = confusionOf(classesOf(labels, labels.test),
+                                     predictedClasses(rowsFor(*out, labels.test, labels.numClasses), labels.numClasses),
+                                     labels.numClasses);
     const int64_t most = labels.majorityClass();
     const auto count = std::count_if(labels.test.begin(), labels.test.end(),
                                      [&](int64_t node) { return labels.classes[static_cast<size_t>(node)] == most; });

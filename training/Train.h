@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,21 +40,26 @@ struct TrainEvents {
 enum class StopReason : uint8_t { Done, Patience, Interrupted, Diverged };
 
 struct TrainResult {
-  Checkpoint checkpoint;  // as it was last written, or would have been
+  Checkpoint checkpoint;  // as it was last written, or would have been; if `Diverged`, with the last loss
   StopReason reason = StopReason::Done;
   int64_t stoppedAt = 0;                  // the epoch
+  bool isSaved = false;                   // this run has written its file
   std::map<std::string, double> metrics;  // of the chosen parameters: "test.accuracy", "test.macro_f1" …
-  std::optional<Confusion> confusion;     // of the test nodes
+  std::optional<Confusion> confusion;     // of the test nodes, unless there are too many classes for a table
   double majority = 0;                    // share of the test nodes that are of the class most frequent in training
   double secondsPerEpoch = 0;             // the median
-  int64_t planBytes = 0;                  // that the plan of a step takes besides inputs
+  int64_t planBytes = 0;                  // that plans take besides inputs, those of predictions included
 };
 
 /// Trains. Fails for what a user or the machine can fix. A loss that is no number any more is no failure: the run ends
 /// with `Diverged`, and the last checkpoint stays as it is.
 Result<TrainResult> trainClasses(const GraphFile &graph, const TrainOptions &options, const TrainEvents &events = {});
 
-/// What parameters rely on in a graph.
+/// What parameters rely on in a graph, without hashes of what only a continued run compares.
 GraphFacts factsOf(const GraphFile &graph);
+/// A hash of ends and types of all edges.
+std::string hashEdges(const Graph &graph);
+/// A hash of numbers and how many there are.
+std::string hashNumbers(std::span<const int64_t> numbers);
 
 }  // namespace hector::training

@@ -1,13 +1,22 @@
 #include "training/Train.h"
 
+#include "runtime/base/Interrupt.h"
+#include "runtime/base/Parallel.h"
 #include "training/Predict.h"
+#include "training/Stack.h"
 #include "training/TestGraphs.h"
+#include "training/TrainingRun.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
+#include <limits>
 #include <numeric>
 
 namespace hector::training {
@@ -57,6 +66,226 @@ TEST(TrainTest, LearnsClassesThatOnlyRelationsAndFeaturesTell) {
   EXPECT_GT(result.metrics.at("test.accuracy"), result.majority + 0.3);
   ASSERT_TRUE(result.confusion);
   EXPECT_DOUBLE_EQ(result.confusion->accuracy(), result.metrics.at("test.accuracy"));
+}
+
+TEST(TrainTest, LayersGiveAsManyNumbersAsTheirSize) {
+  struct Case {
+    const char *layer;
+    int64_t width;
+  };
+  for (const auto &[layer, width] : {
+           Case{"gat:8", 8},
+           Case{"gat:8,heads=2", 8},
+           Case{"gat:8,heads=2,join=mean", 8},
+           Case{"gat:heads=2,d=3", 6},  // the bias has as many numbers as the heads together
+           Case{"gat:heads=2,d=3,join=mean", 3},
+           Case{"rgat_heads:8", 8},
+           Case{"rgat_heads:16,d=4", 16},
+           Case{"simple_hgn:8,heads=2", 8},
+           Case{"rgcn_bases:6", 6},
+           Case{"rgcn_blocks:8,blocks=4", 8},
+           Case{"gin:5", 5},
+       }) {
+    Config config = rgcn();
+    config.layers[0] = *parseLayer(layer);
+    TensorFile tensors = plantedTensors();
+    tensors.tensors["before"] = tensorOf({6000, 2}, std::vector<float>(12000));
+    auto stack = Stack::make(config, graphOf(std::move(tensors)), 3);
+    ASSERT_TRUE(stack) << layer << ": " << stack.status().message();
+    EXPECT_TRUE(stack->description()[1].ends_with(" to " + std::to_string(width) + " numbers"))
+        << layer << ": " << stack->description()[1];
+  }
+}
+
+TEST(TrainTest, SizesThatContradictEachOther) {
+  auto wrong = [](const char *layer) {
+    Config config = rgcn();
+    config.layers[0] = *parseLayer(layer);
+    const std::string message = failure(plantedGraph(), config);
+    return message.substr(0, message.find('\n'));
+  };
+  EXPECT_EQ(wrong("gat:9,heads=2"),
+            "layer 1 (gat) cannot give 9 numbers per node with heads 2; leave out the size 9 and "
+            "set by name what is open: `d`, `d_out`");
+  EXPECT_EQ(wrong("rgcn:4,d_out=6"),
+            "layer 1 (rgcn) is given size 4, but gives 6 numbers per node, as its sizes are set (d_out 6); these "
+            "contradict each other, so leave one out");
+  EXPECT_EQ(wrong("gat:heads=2"), "layer 1 (gat) leaves the sizes `d`, `d_out` open; give the layer a size, as in "
+                                  "`gat:16`, or name them in `sizes`");
+}
+
+TEST(TrainTest, ShapesOfARunDecideItsSizes) {
+  // Earlier versions gave `gat:4` four heads of four numbers.
+  Config config = rgcn();
+  config.layers[0] = *parseLayer("gat:heads=4,d=4,d_out=16");
+  config.epochs = 2;
+  const GraphFile graph = plantedGraph();
+  Checkpoint checkpoint = train(graph, config).checkpoint;
+  checkpoint.config.layers[0] = *parseLayer("gat:4");
+  EXPECT_TRUE(predict(checkpoint, graph));
+  config = checkpoint.config;
+  config.epochs = 3;
+  EXPECT_EQ(train(graph, config, checkpoint).checkpoint.epoch, 3);
+}
+
+TEST(TrainTest, ContinuedRunsNeedTheirGraph) {
+  Config config = rgcn();
+  config.epochs = 2;
+  const Checkpoint begun = train(plantedGraph(), config).checkpoint;
+  config.epochs = 3;
+  auto wrong = [&](const char *tensor, int64_t first) {
+    TensorFile tensors = plantedTensors();
+    Tensor &changed = tensors.tensors.at(tensor);
+    if (isFloat(changed.dtype)) {
+      std::vector<double> numbers = changed.toDoubles();
+      numbers[0] += 1;
+      changed = Tensor::fromDoubles(changed.shape, numbers, changed.dtype);
+    } else {
+      std::vector<int64_t> numbers;
+      for (int64_t i = 0; i < changed.numElements(); ++i)
+        numbers.push_back(changed.intAt(i));
+      numbers[0] = first >= 0 ? first : (numbers[0] + 1) % 3;
+      changed = Tensor::fromInt64(changed.shape, numbers, changed.dtype);
+    }
+    return failure(graphOf(std::move(tensors)), config, begun);
+  };
+  auto expected = [](const std::string &what) {
+    return "the graph's " + what +
+           " are not those that the run was begun with; give the same graph, or start a new run "
+           "with --config";
+  };
+  EXPECT_EQ(wrong("label", -1), expected("labels"));
+  EXPECT_EQ(wrong("x", 0), expected("features"));
+  const int64_t unused = graphOf(plantedTensors()).graph.src()[1];
+  EXPECT_EQ(wrong("graph.src", unused), expected("edges"));
+  TensorFile fewer = plantedTensors();
+  std::vector<int64_t> nodes;
+  for (int64_t i = 1; i < fewer.find("split.train")->numElements(); ++i)
+    nodes.push_back(fewer.find("split.train")->intAt(i));
+  fewer.tensors["split.train"] = Tensor::fromInt64({static_cast<int64_t>(nodes.size())}, nodes);
+  EXPECT_EQ(failure(graphOf(std::move(fewer)), config, begun), expected("splits"));
+  // Runs of earlier versions have no hashes.
+  Checkpoint old = begun;
+  old.graph.hashes = {};
+  TensorFile changed = plantedTensors();
+  changed.tensors["x"] = tensorOf(changed.find("x")->shape, std::vector<float>(600 * 12));
+  EXPECT_EQ(train(graphOf(std::move(changed)), config, old).checkpoint.epoch, 3);
+}
+
+TEST(TrainTest, PredictionsNeedTheFeaturesOfTraining) {
+  Config config = rgcn();
+  config.epochs = 1;
+  const Checkpoint checkpoint = train(plantedGraph(), config).checkpoint;
+  auto wrong = [&](const std::function<void(TensorFile &)> &change) {
+    TensorFile tensors = plantedTensors();
+    change(tensors);
+    auto prediction = predict(checkpoint, graphOf(std::move(tensors)));
+    return prediction ? "nothing is wrong" : prediction.status().message();
+  };
+  EXPECT_EQ(wrong([](TensorFile &f) { f.tensors.erase("x"); }),
+            "the run reads features `x` of 12 numbers per node, but the graph has none; give a graph with the features "
+            "of training");
+  EXPECT_EQ(
+      wrong([](TensorFile &f) {
+        f.tensors.erase("x");
+        const std::string type = graphOf(f).nodeTypes[0];
+        const int64_t rows = f.find("graph.ntype_ptr")->intAt(1);
+        f.tensors["feat." + type] = tensorOf({rows, 1}, std::vector<float>(static_cast<size_t>(rows)));
+      }),
+      "the run reads features `x` of 12 numbers per node, but the graph has `feat.TYPE` instead; give a graph with "
+      "the features of training");
+  EXPECT_EQ(wrong([](TensorFile &f) { f.tensors["x"] = tensorOf({600, 7}, std::vector<float>(4200)); }),
+            "the run reads features `x` of 12 numbers per node, but those of the graph have 7; give a graph with the "
+            "features of training");
+  EXPECT_EQ(wrong([](TensorFile &f) { f.tensors["x"] = tensorOf({600, 0}, {}); }),
+            "the run reads features `x` of 12 numbers per node, but those of the graph have 0; give a graph with the "
+            "features of training");
+}
+
+std::vector<std::string> notesOf(TensorFile tensors, const Config &config) {
+  std::vector<std::string> notes;
+  TrainEvents events;
+  events.onNote = [&](const std::string &note) { notes.push_back(note); };
+  TrainOptions options;
+  options.config = config;
+  EXPECT_TRUE(trainClasses(graphOf(std::move(tensors)), options, events));
+  return notes;
+}
+
+TEST(TrainTest, ClassesWithoutANodeToTrainWith) {
+  TensorFile tensors = plantedTensors();
+  tensors.metadata["label_names"] = R"(["a", "b", "c", "d"])";
+  Config config = rgcn();
+  config.epochs = 1;
+  EXPECT_EQ(notesOf(std::move(tensors), config),
+            std::vector<std::string>{"1 class of 4 has no node to train with, so predictions of it are chance: `d`"});
+}
+
+TEST(TrainTest, ShareOfNoNodeValidates) {
+  TensorFile tensors = plantedTensors();
+  tensors.tensors.erase("split.valid");
+  Config config = rgcn();
+  config.epochs = 1;
+  config.validShare = 1e-4;
+  const std::vector<std::string> notes = notesOf(std::move(tensors), config);
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_TRUE(notes[0].starts_with("no node validates: `valid_share` is 1e-04, and that of ")) << notes[0];
+}
+
+TEST(TrainTest, NamesOfTypesDoNotReachTheTerminalAsTheyAre) {
+  TensorFile tensors = plantedTensors();
+  tensors.tensors.erase("x");
+  tensors.metadata["node_types"] = R"(["a\u001b[31m", "b"])";
+  std::vector<int64_t> ptr;
+  for (int64_t i = 0; i < 3; ++i)
+    ptr.push_back(tensors.find("graph.ntype_ptr")->intAt(i));
+  tensors.metadata.erase("edge_types");
+  for (auto it = tensors.tensors.begin(); it != tensors.tensors.end();)
+    it = it->first.starts_with("feat.") ? tensors.tensors.erase(it) : std::next(it);
+  tensors.tensors["feat.b"] =
+      tensorOf({ptr[2] - ptr[1], 2}, std::vector<float>(static_cast<size_t>(2 * (ptr[2] - ptr[1]))));
+  auto stack = Stack::make(rgcn(), graphOf(std::move(tensors)), 3);
+  ASSERT_TRUE(stack) << stack.status().message();
+  EXPECT_EQ(stack->description()[0], "input: features projected to 8 numbers (b 2); embeddings of a\\x1b[31m");
+}
+
+TEST(TrainTest, FeaturesWithoutColumns) {
+  TensorFile tensors = plantedTensors();
+  tensors.tensors["x"] = tensorOf({600, 0}, {});
+  EXPECT_EQ(failure(graphOf(std::move(tensors)), rgcn()),
+            "the graph file's `x` has shape [600, 0], so it has no columns; expected at least one number per node, or "
+            "use --input embedding");
+}
+
+TEST(TrainTest, NodesWithoutFiniteScoresAreTold) {
+  Config config = rgcn();
+  config.optimiser.kind = OptimiserKind::Sgd;
+  config.optimiser.rate = 1e25;  // the only step leaves finite parameters, and scores that are not
+  config.epochs = 1;
+  TrainOptions options;
+  options.config = config;
+  std::vector<std::string> notes;
+  TrainEvents events;
+  events.onNote = [&](const std::string &note) { notes.push_back(note); };
+  auto result = trainClasses(plantedGraph(), options, events);
+  ASSERT_TRUE(result) << result.status().message();
+  ASSERT_FALSE(notes.empty());
+  EXPECT_NE(notes.back().find("of `split.test` have scores that are not finite numbers; the first is node "),
+            std::string::npos)
+      << notes.back();
+  ASSERT_TRUE(result->confusion);
+  EXPECT_LT(result->confusion->total(), static_cast<int64_t>(plantedGraph().tensors.find("split.test")->numElements()));
+}
+
+TEST(TrainTest, AdviceForLittleMemoryIsOfTraining) {
+  TrainOptions options;
+  options.config = rgcn();
+  options.memoryLimit = 1;
+  auto result = trainClasses(plantedGraph(), options);
+  ASSERT_FALSE(result);
+  EXPECT_TRUE(result.status().message().ends_with(
+      "but the limit is 1 byte; allow more with --memory-limit, or use smaller layers"))
+      << result.status().message();
 }
 
 TEST(TrainTest, LearnsEmbeddings) {
@@ -124,6 +353,72 @@ TEST(TrainTest, ContinuedRunGivesTheSameBits) {
   EXPECT_EQ(rest.checkpoint.history.size(), 9U);
 }
 
+TEST(TrainTest, ARunThatHasAllItsEpochsIsOnlyJudged) {
+  Config config = rgcn();
+  config.epochs = 3;
+  const GraphFile graph = plantedGraph();
+  const TrainResult whole = train(graph, config);
+  const TrainResult again = train(graph, config, whole.checkpoint);
+  EXPECT_EQ(again.metrics, whole.metrics);
+  EXPECT_EQ(again.checkpoint.history.size(), 3U);
+  expectSameBits(again.checkpoint.parameters, whole.checkpoint.parameters);
+}
+
+/// Trains two epochs, the second of which sees a signal, and ends as programs do.
+[[noreturn]] void trainWithSignalInTheLastEpoch() {
+  noteInterrupts();
+  TrainOptions options;
+  options.config = rgcn();
+  options.config.epochs = 2;
+  options.checkpointPath = testing::TempDir() + "/last-epoch.safetensors";
+  TrainEvents events;
+  events.onEpoch = [](const EpochRecord &record) {
+    if (record.epoch == 2)
+      std::raise(SIGINT);
+  };
+  auto result = trainClasses(plantedGraph(), options, events);
+  const bool isStopped = result && result->reason == StopReason::Interrupted && result->metrics.empty();
+  std::fputs(isStopped && result->isSaved ? "stopped and kept" : "not stopped", stderr);
+  std::_Exit(interruptExitCode());
+}
+
+TEST(TrainDeathTest, ASignalInTheLastEpochLeavesTheTest) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(trainWithSignalInTheLastEpoch(), testing::ExitedWithCode(130), "^stopped and kept$");
+  auto kept = loadCheckpoint(testing::TempDir() + "/last-epoch.safetensors");
+  ASSERT_TRUE(kept) << kept.status().message();
+  const Config config = kept->config;
+  EXPECT_TRUE(train(plantedGraph(), config, *kept).metrics.contains("test.accuracy"));
+}
+
+TEST(TrainTest, ThreadsAreThoseOfTheWholeRun) {
+  TrainOptions options;
+  options.config = rgcn();
+  options.config.epochs = 1;
+  options.config.threads = 3;
+  int seen = 0;
+  TrainEvents events;
+  events.onEpoch = [&](const EpochRecord &) { seen = numThreads(); };
+  ThreadLimit limit(2);
+  ASSERT_TRUE(trainClasses(plantedGraph(), options, events));
+  EXPECT_EQ(seen, 3);
+}
+
+TEST(TrainTest, PlansShareTheMemoryLimit) {
+  TrainOptions options;
+  options.config = rgcn();
+  options.config.epochs = 1;
+  const GraphFile graph = plantedGraph();
+  auto free = trainClasses(graph, options);
+  ASSERT_TRUE(free) << free.status().message();
+  options.memoryLimit = free->planBytes - 1;
+  auto limited = trainClasses(graph, options);
+  if (limited)
+    EXPECT_LE(limited->planBytes, options.memoryLimit);
+  else
+    EXPECT_NE(limited.status().message().find("of the limit of"), std::string::npos) << limited.status().message();
+}
+
 TEST(TrainTest, StopsAfterPatience) {
   Config config = rgcn();
   config.patience = 3;
@@ -145,9 +440,36 @@ TEST(TrainTest, DivergingLossKeepsTheLastCheckpoint) {
   auto result = trainClasses(plantedGraph(), options);
   ASSERT_TRUE(result) << result.status().message();
   EXPECT_EQ(result->reason, StopReason::Diverged);
+  EXPECT_TRUE(result->isSaved);
   auto kept = loadCheckpoint(options.checkpointPath);
   ASSERT_TRUE(kept) << kept.status().message();
   EXPECT_LT(kept->epoch, result->stoppedAt);
+}
+
+TEST(TrainTest, TheHistoryEndsWithTheLossThatIsNoNumber) {
+  TensorFile tensors = plantedTensors();
+  Tensor &x = tensors.tensors.at("x");
+  std::vector<double> values = x.toDoubles();
+  values[0] = std::numeric_limits<double>::quiet_NaN();
+  x = Tensor::fromDoubles(x.shape, values, DType::F32);
+  Config config = rgcn();
+  config.layers[0].activation = Activation::None;  // relu may give 0
+  const TrainResult result = train(graphOf(std::move(tensors)), config);
+  EXPECT_EQ(result.reason, StopReason::Diverged);
+  EXPECT_EQ(result.stoppedAt, 1);
+  EXPECT_FALSE(result.isSaved);
+  ASSERT_EQ(result.checkpoint.history.size(), 1U);
+  EXPECT_TRUE(std::isnan(result.checkpoint.history[0].loss));
+}
+
+TEST(TrainTest, ParametersThatAreNoNumbersAreAFailure) {
+  Config config = rgcn();
+  config.optimiser.kind = OptimiserKind::Sgd;
+  config.optimiser.rate = config.optimiser.decay = 1e38;
+  config.epochs = 1;
+  const std::string message = failure(plantedGraph(), config);
+  EXPECT_TRUE(message.starts_with("parameter `")) << message;
+  EXPECT_TRUE(message.ends_with("expected numbers (a lower learning rate may help)")) << message;
 }
 
 TEST(TrainTest, SetsNodesApartToValidate) {
@@ -161,18 +483,45 @@ TEST(TrainTest, SetsNodesApartToValidate) {
   EXPECT_TRUE(train(graph, config).metrics.contains("valid.accuracy"));
 }
 
-TEST(TrainTest, SeveralClassesPerNode) {
+/// The planted graph, where every node is of class 2 as well.
+TensorFile severalLabels() {
   TensorFile tensors = plantedTensors();
   const Tensor label = tensors.tensors.at("label");
   std::vector<double> rows;
   for (int64_t i = 0; i < label.numElements(); ++i)
     for (int64_t c = 0; c < 3; ++c)
-      rows.push_back(label.intAt(i) == c || c == 2 ? 1 : 0);  // every node is of class 2 as well
+      rows.push_back(label.intAt(i) == c || c == 2 ? 1 : 0);
   tensors.tensors["label"] = Tensor::fromDoubles({label.numElements(), 3}, rows, DType::F32);
+  return tensors;
+}
+
+TEST(TrainTest, SeveralClassesPerNode) {
   Config config = rgcn(16);
   config.epochs = 80;
-  const TrainResult result = train(graphOf(std::move(tensors)), config);
+  const TrainResult result = train(graphOf(severalLabels()), config);
   EXPECT_GT(result.metrics.at("test.micro_f1"), 0.8);
+  EXPECT_FALSE(result.confusion);
+}
+
+TEST(TrainTest, RunsKnowWhetherNodesHaveSeveralClasses) {
+  Config config = rgcn();
+  config.epochs = 1;
+  EXPECT_EQ(train(plantedGraph(), config).checkpoint.graph.isMulti, std::optional(false));
+  EXPECT_EQ(train(graphOf(severalLabels()), config).checkpoint.graph.isMulti, std::optional(true));
+}
+
+TEST(TrainTest, ManyClassesHaveNoConfusionTable) {
+  TensorFile tensors = plantedTensors();
+  Tensor &label = tensors.tensors.at("label");
+  std::vector<int64_t> classes;
+  for (int64_t i = 0; i < label.numElements(); ++i)
+    classes.push_back(i == 0 ? 1999 : label.intAt(i));
+  label = Tensor::fromInt64(label.shape, classes);
+  Config config = rgcn(2);
+  config.epochs = 1;
+  const TrainResult result = train(graphOf(std::move(tensors)), config);
+  EXPECT_EQ(result.checkpoint.graph.numClasses, 2000);
+  EXPECT_TRUE(result.metrics.contains("test.macro_f1"));
   EXPECT_FALSE(result.confusion);
 }
 
@@ -306,6 +655,63 @@ TEST(TrainTest, RefusesToPredictWhereParametersDoNotFit) {
             "the graph has 7 edge types, but the parameters were trained for 8");
 }
 
+/// The planted graph with names of nodes: "0", "1" … or the same from the last node to the first.
+GraphFile namedGraph(bool isReversed) {
+  TensorFile tensors = plantedTensors();
+  std::vector<int64_t> bytes, offsets = {0};
+  for (int64_t node = 0; node < 600; ++node) {
+    for (char c : std::to_string(isReversed ? 599 - node : node))
+      bytes.push_back(c);
+    offsets.push_back(static_cast<int64_t>(bytes.size()));
+  }
+  tensors.tensors["names.bytes"] = Tensor::fromInt64({static_cast<int64_t>(bytes.size())}, bytes, DType::U8);
+  tensors.tensors["names.offsets"] = Tensor::fromInt64({601}, offsets);
+  return graphOf(std::move(tensors));
+}
+
+constexpr const char *kOtherNodes =
+    "the nodes have other names than in training, or another order; nodes have embeddings, so use the graph file of "
+    "training, or train on this one";
+
+TEST(TrainTest, EmbeddingsGoToTheNodesOfTheirNames) {
+  Config config = rgcn();
+  config.input.kind = InputKind::Embedding;
+  config.epochs = 1;
+  const Checkpoint checkpoint = train(namedGraph(false), config).checkpoint;
+  EXPECT_TRUE(predict(checkpoint, namedGraph(false)));
+  EXPECT_TRUE(predict(checkpoint, plantedGraph()));  // without names nothing is known
+  EXPECT_EQ(predict(checkpoint, namedGraph(true)).status().message(), kOtherNodes);
+}
+
+TEST(TrainTest, ContinuedEmbeddingsStayWithTheirNodes) {
+  Config config = rgcn();
+  config.input.kind = InputKind::Embedding;
+  config.epochs = 1;
+  const Checkpoint checkpoint = train(namedGraph(false), config).checkpoint;
+  config.epochs = 2;
+  EXPECT_EQ(failure(namedGraph(true), config, checkpoint), kOtherNodes);
+  // A file without names does not make the run forget them.
+  const Checkpoint unnamed = train(plantedGraph(), config, checkpoint).checkpoint;
+  EXPECT_EQ(unnamed.graph.nodeNames, checkpoint.graph.nodeNames);
+}
+
+TEST(TrainTest, WithFeaturesNamesDoNotMatter) {
+  Config config = rgcn();
+  config.epochs = 1;
+  EXPECT_TRUE(predict(train(namedGraph(false), config).checkpoint, namedGraph(true)));
+}
+
+TEST(TrainTest, FeaturesThatCameLaterDoNotReplaceEmbeddings) {
+  TensorFile tensors = plantedTensors();
+  tensors.tensors.erase("x");
+  Config config = rgcn();
+  config.epochs = 1;
+  const TrainResult result = train(graphOf(std::move(tensors)), config);
+  EXPECT_EQ(result.checkpoint.config.input.kind, InputKind::Embedding);
+  auto prediction = predict(result.checkpoint, plantedGraph());
+  EXPECT_TRUE(prediction) << prediction.status().message();
+}
+
 // --- what is refused
 // --------------------------------------------------------------------------------------------------
 
@@ -317,6 +723,24 @@ TEST(TrainTest, GraphsWithoutLabels) {
       failure(graphOf(std::move(tensors)), rgcn()),
       "the graph has no labels, so there are no classes to learn; import it with --labels, or train link prediction "
       "with `task = \"link\"`");
+}
+
+TEST(TrainTest, LabelsBeyondAllClasses) {
+  TensorFile tensors = plantedTensors();
+  Tensor &label = tensors.tensors.at("label");
+  std::vector<int64_t> classes(static_cast<size_t>(label.numElements()));
+  classes[3] = std::numeric_limits<int64_t>::max();
+  label = Tensor::fromInt64(label.shape, classes);
+  EXPECT_EQ(failure(graphOf(std::move(tensors)), rgcn()),
+            "entry 3 of `label` is 9223372036854775807; expected a class below 1048576");
+}
+
+TEST(TrainTest, WeightsOfClassesWhereNodesHaveSeveral) {
+  Config config = rgcn();
+  config.classWeights = ClassWeights::Balanced;
+  EXPECT_EQ(failure(graphOf(severalLabels()), config),
+            "`class_weights` is balanced, but nodes of this graph have several classes each, which all count the same; "
+            "leave it out");
 }
 
 TEST(TrainTest, PatienceWithoutNodesToValidate) {
@@ -338,7 +762,9 @@ TEST(TrainTest, UnknownLayer) {
 TEST(TrainTest, LayerWithoutASize) {
   Config config = rgcn();
   config.layers[0].size.reset();
-  EXPECT_EQ(failure(plantedGraph(), config), "layer 1 (rgcn) leaves the size `d_out` open; give the layer a size");
+  EXPECT_EQ(
+      failure(plantedGraph(), config),
+      "layer 1 (rgcn) leaves the size `d_out` open; give the layer a size, as in `rgcn:16`, or name it in `sizes`");
 }
 
 TEST(TrainTest, SizeOfALayerThatHasNone) {

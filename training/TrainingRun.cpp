@@ -1,6 +1,8 @@
 #include "training/TrainingRun.h"
 
+#include "runtime/base/Hash.h"
 #include "runtime/base/Interrupt.h"
+#include "runtime/base/Parallel.h"
 #include "runtime/base/Text.h"
 
 #include <algorithm>
@@ -27,11 +29,14 @@ Result<Table> TrainingRun::startOf(const Parameter &parameter) const {
   if (found == options.resume->parameters.end() || found->second.shape != parameter.shape)
     return Status::invalid("the checkpoint has no parameter " + inTicks(parameter.name) + " of shape " +
                            formatShape(parameter.shape));
+  if (parameter.home == language::Home::Node)
+    if (Status status = options.resume->graph.checkNodes(result.checkpoint.graph); !status.isOk())
+      return status;
   return Table(found->second);
 }
 
-CompileSettings TrainingRun::settings(const std::string &recorded) const {
-  return {isResumed() && !recorded.empty() ? recorded : config.passes, config.threads, options.memoryLimit};
+CompileSettings TrainingRun::settings(const std::string &recorded, int64_t takenBytes) const {
+  return {isResumed() && !recorded.empty() ? recorded : config.passes, config.threads, options.memoryLimit, takenBytes};
 }
 
 LearningPlan TrainingRun::learningPlan() const {
@@ -41,6 +46,28 @@ LearningPlan TrainingRun::learningPlan() const {
   learning.settings = settings(result.checkpoint.plan);
   learning.start = [this](const Parameter &parameter) { return startOf(parameter); };
   return learning;
+}
+
+/// A hash of the tensors that the layers read.
+static std::string hashFeatures(const Stack &stack) {
+  TextHash hash;
+  auto add = [&](const std::string &name, const Tensor &tensor) {
+    hash.add(name);
+    hash.add(std::string(hector::name(tensor.dtype)) + formatShape(tensor.shape));
+    hash.add({reinterpret_cast<const char *>(tensor.bytes), tensor.numBytes()});
+  };
+  for (const auto &[name, tensor] : stack.features())
+    add(name, tensor);
+  for (const InputStage &stage : stack.stages())
+    if (stage.features)
+      add(stage.part, *stage.features);
+  return hash.digest();
+}
+
+KeptLayers TrainingRun::kept() const {
+  if (!isResumed())
+    return {};
+  return {options.resume->models, options.resume->parameters, options.resume->graph.featureWidth};
 }
 
 Status TrainingRun::makeNetwork(Stack stack, const Graph &on, const LearningPlan &learning,
@@ -60,7 +87,16 @@ Status TrainingRun::makeNetwork(Stack stack, const Graph &on, const LearningPlan
     events.onStart(lines, count);
   }
   Checkpoint &checkpoint = result.checkpoint;
+  GraphHashes &hashes = checkpoint.graph.hashes;
+  hashes.features = hashFeatures(stack);
+  if (isResumed())
+    if (Status status = options.resume->graph.hashes.checkSame(hashes); !status.isOk())
+      return status;
+  checkpoint.graph.featureWidth = stack.featureWidth();
   checkpoint.models = stack.texts();
+  // A graph that gains or loses features later must not change what a run reads.
+  if (!isResumed())
+    checkpoint.config.input.kind = stack.inputKind();
   auto made = Network::make(std::move(stack), on, learning, settings(checkpoint.inferencePlan));
   if (!made)
     return std::move(made).status();
@@ -79,8 +115,21 @@ Tables TrainingRun::chosen() const {
 }
 
 Status TrainingRun::noteFacts(GraphFacts facts) {
-  if (isResumed() && !(options.resume->graph == facts))
-    return Status::invalid("the checkpoint was made for another graph; `hector infer` predicts on changed graphs");
+  facts.hashes.edges = hashEdges(graph.graph);
+  if (isResumed()) {
+    const GraphFacts &before = options.resume->graph;
+    const bool isKnownMulti = before.isMulti && facts.isMulti;
+    if (before.numNodes != facts.numNodes || before.nodeTypes != facts.nodeTypes ||
+        before.edgeTypes != facts.edgeTypes || before.classes != facts.classes ||
+        before.numClasses != facts.numClasses || (isKnownMulti && before.isMulti != facts.isMulti) ||
+        (!before.ntypePtr.empty() && before.ntypePtr != facts.ntypePtr))
+      return Status::invalid("the checkpoint was made for another graph; `hector infer` predicts on changed graphs");
+    if (Status status = before.hashes.checkSame(facts.hashes); !status.isOk())
+      return status;
+    // A graph file without names does not make the run forget them.
+    if (facts.nodeNames.empty())
+      facts.nodeNames = before.nodeNames;
+  }
   result.checkpoint.graph = std::move(facts);
   return Status::ok();
 }
@@ -109,7 +158,11 @@ Status TrainingRun::save() {
   for (const auto &[name, table] : parameters())
     checkpoint.parameters[name] = table.tensor();
   checkpoint.state = state();
-  return options.checkpointPath.empty() ? Status::ok() : saveCheckpoint(options.checkpointPath, checkpoint);
+  if (options.checkpointPath.empty())
+    return checkCheckpoint(checkpoint);
+  Status status = saveCheckpoint(options.checkpointPath, checkpoint);
+  result.isSaved |= status.isOk();
+  return status;
 }
 
 Status TrainingRun::runEpoch(int64_t epoch) {
@@ -125,6 +178,7 @@ Status TrainingRun::runEpoch(int64_t epoch) {
   result.stoppedAt = epoch + 1;
   if (!std::isfinite(*loss)) {
     result.reason = StopReason::Diverged;
+    result.checkpoint.history.push_back(record);  // for charts; this checkpoint is not written
     return Status::ok();
   }
   if (Status status = update(epoch, factor); !status.isOk())
@@ -148,12 +202,14 @@ Status TrainingRun::runEpoch(int64_t epoch) {
   checkpoint.history.push_back(record);
   if (events.onEpoch)
     events.onEpoch(record);
-  if ((epoch + 1) % config.checkpoint == 0 && !isLast)
+  if ((epoch + 1) % config.checkpoint == 0 && !isLast && !options.checkpointPath.empty())
     return save();
   return Status::ok();
 }
 
 Result<TrainResult> TrainingRun::run() {
+  // For all that no plan runs: ranks, metrics, samples.
+  ThreadLimit limit(config.threads > 0 ? config.threads : numThreads());
   if (isResumed())
     result.checkpoint = *options.resume;
   result.checkpoint.config = config;
@@ -186,8 +242,13 @@ Result<TrainResult> TrainingRun::run() {
       return status;
   }
   if (result.reason != StopReason::Interrupted)
-    if (Status status = finish(); !status.isOk())
-      return status;
+    if (Status status = finish(); !status.isOk()) {
+      if (!interruptSignal())
+        return status;
+      // All epochs are done and kept; continuing the run only judges it.
+      result.reason = StopReason::Interrupted;
+      result.metrics.clear();
+    }
   if (!seconds.empty()) {
     std::sort(seconds.begin(), seconds.end());
     result.secondsPerEpoch = seconds[seconds.size() / 2];

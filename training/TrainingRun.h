@@ -39,8 +39,9 @@ protected:
   bool isResumed() const { return options.resume.has_value(); }
   /// The starting value of a parameter: the checkpoint's if the run is continued.
   Result<Table> startOf(const Parameter &parameter) const;
-  /// The passes for a plan: those that the checkpoint recorded if the run is continued.
-  CompileSettings settings(const std::string &recorded) const;
+  /// The passes for a plan: those that the checkpoint recorded if the run is continued. `takenBytes` is what plans take
+  /// that were made before.
+  CompileSettings settings(const std::string &recorded, int64_t takenBytes = 0) const;
   /// How a network learns here, but for the loss.
   LearningPlan learningPlan() const;
   /// Compiles the network, tells of it, with `more` to say and so many more parameters, and notes its plans.
@@ -48,8 +49,12 @@ protected:
                      const std::vector<std::string> &more = {}, int64_t moreParameters = 0);
   /// The parameters to judge.
   Tables chosen() const;
-  /// Checks that a continued run has the graph of the checkpoint, and notes the facts.
+  /// Checks that a continued run has the graph of the checkpoint, and notes the facts, with the hash of the edges.
+  /// Features are checked by `makeNetwork`. Whether nodes are the same is checked for parameters that belong to nodes,
+  /// by `startOf`.
   Status noteFacts(GraphFacts facts);
+  /// What a continued run has of its layers.
+  KeptLayers kept() const;
 
   const GraphFile &graph;
   const TrainOptions &options;

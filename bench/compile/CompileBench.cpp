@@ -11,6 +11,7 @@
 #include "runtime/base/Program.h"
 
 #include <llvm/Support/raw_ostream.h>
+#include <mlir/IR/BuiltinOps.h>
 #include <mlir/IR/Verifier.h>
 
 #include <cstdio>

@@ -15,6 +15,8 @@ RATIOS = {
     "PyTorch `sparse`": ("torch.sparse",),
 }
 MEBI = 1 << 20
+# Medians of fewer runs are listed.
+FEW_RUNS = 7
 
 
 def processor():
@@ -139,6 +141,14 @@ def markdown(found):
             row.append("" if ratio is None else number(ratio))
         rows.append(row)
     lines += table([*titles, *(f"{name} / Hector" for name in compared)], rows)
+    slow = [
+        f"{cell['cell']}, {layer_name(peer)} ({counted(len(peer['runs_ms']), 'run')})"
+        for cell in cells
+        for peer in cell["peers"]
+        if peer["failure"] is None and len(peer["runs_ms"]) < FEW_RUNS
+    ]
+    if slow:
+        lines += ["", f"Fewer than {FEW_RUNS} runs, because each takes long: {'; '.join(slow)}."]
     lines += ["", *summary(cells, compared), "", "Memory, in MiB, beside the graph and the inputs:", ""]
     mebibytes = lambda measured: number(measured["memory_bytes"] / MEBI)
     rows = []

@@ -22,7 +22,7 @@ Body::Body(mlir::func::FuncOp function) : function(function), rows(function), nu
       numberOf[&op] = size();
       ops.emplace_back().op = &op;
     }
-  const bool isGpu = Machine(function).isGpu();
+  const Machine machine(function);
   for (unsigned number = 0; number < size(); ++number) {
     Op &info = ops[number];
     auto type = mlir::cast<RowsType>(info.op->getResult(0).getType());
@@ -32,7 +32,7 @@ Body::Body(mlir::func::FuncOp function) : function(function), rows(function), nu
     info.isProduct = flow::isProduct(info.op);
     info.isCheap = mlir::isa<SpreadOp>(info.op) || (mlir::isa<DenseOp>(info.op) && !info.isProduct);
     (info.isProduct ? info.products : info.scalars) = operations(info.op, rows);
-    info.work = info.scalars * (isGpu ? 1 : effort(info.op));
+    (info.isProduct ? info.productWork : info.work) = operations(info.op, rows) * effort(info.op, machine);
     info.rowBytes = flow::rowBytes(type);
     info.tableBytes = flow::tableBytes(type, rows);
     info.kinds = loopKinds(info.op);

@@ -30,13 +30,13 @@ public:
 
   struct Op {
     mlir::Operation *op = nullptr;
-    Domain walked = Domain::One;  // the rows that it visits
-    Domain domain = Domain::One;  // those of its result
-    Map collects = Map::Self;     // the map along which it reduces
-    double products = 0;          // operations of products of matrices
-    double scalars = 0;           // other operations
-    double work = 0;              // the same in additions of rows' worth, as long as they take
-    double rowBytes = 0;          // of the result
+    Domain walked = Domain::One;       // the rows that it visits
+    Domain domain = Domain::One;       // those of its result
+    Map collects = Map::Self;          // the map along which it reduces
+    double products = 0;               // operations of products of matrices
+    double scalars = 0;                // other operations
+    double productWork = 0, work = 0;  // both in operations at the machine's rates, as long as they take
+    double rowBytes = 0;               // of the result
     double tableBytes = 0;
     bool isProduct = false;
     bool isCheap = false;  // works within a row: computing it again visits no more rows than reading it would

@@ -1,5 +1,7 @@
 #include "compiler/Analysis/Groups.h"
 
+#include "compiler/Analysis/LoopOrders.h"
+
 #include <llvm/ADT/SetVector.h>
 
 #include <algorithm>
@@ -12,25 +14,8 @@ namespace hector::flow {
 
 namespace {
 
-/// A thread of a GPU that gathers rows has this many registers before too few threads are on the way.
-constexpr unsigned kMaxRegisters = 64;
 /// More products than this find no room for their weights beside each other.
 constexpr unsigned kMaxProducts = 4;
-
-/// How much longer it takes to read or write the result of an op in another order than it is stored in.
-double permutingSeconds(const Body &body, unsigned op, const Machine &machine) {
-  auto type = mlir::cast<RowsType>(body[op].op->getResult(0).getType());
-  if (type.getDomain() < Domain::SrcPair)
-    return 0;
-  return std::max(permutedCost(type, body.rows, machine).seconds - body[op].tableBytes / machine.bandwidth, 0.0);
-}
-
-/// Whether the target can run a loop: a GPU walks edges once, cut wherever it suits, with a limited number of
-/// registers.
-bool isLegal(const GroupCost &cost, bool isGpu) {
-  return !isGpu || !cost.kind.isTraversal() ||
-         (cost.numSweeps <= 1 && !cost.isNested && cost.registers <= kMaxRegisters);
-}
 
 /// Whether a loop takes less time than another, or can be run where the other cannot.
 bool isBetter(const GroupCost &cost, const GroupCost &other, bool isGpu) {
@@ -861,142 +846,6 @@ void Merger::settle() {
     ;
 }
 
-//===- Kinds and orders ------------------------------------------------------------------------------------------===//
-
-/// Chooses the kind of each loop and the order of each table between loops, so that all together take the least time. A
-/// table that is written or read in another order than its own is permuted, which costs a gather of every row.
-class OrderChooser {
-public:
-  OrderChooser(std::vector<Group> &groups, std::vector<LoopKinds> kinds, LoopPricer &pricer)
-      : groups(groups), pricer(pricer), body(pricer.body), writer(body.size(), Body::kNone), readers(body.size()) {
-    for (auto [i, group] : llvm::enumerate(groups))
-      for (unsigned op : group.writes)
-        writer[op] = static_cast<unsigned>(i);
-    for (auto [i, group] : llvm::enumerate(groups)) {
-      for (unsigned op : group.ops)
-        for (const Body::Operand &operand : body[op].operands)
-          if (operand.source != Body::kNone && !group.contains(operand.source) &&
-              !llvm::is_contained(readers[operand.source], i))
-            readers[operand.source].push_back(static_cast<unsigned>(i));
-      costs.push_back({});
-      for (LoopKind kind : kinds[i].list())
-        costs.back().push_back(pricer.price(group.ops, kind, [&](unsigned op) { return group.stores(op); }));
-      const bool isGpu = pricer.machine.isGpu();
-      auto isIllegal = [&](const GroupCost &cost) { return !isLegal(cost, isGpu); };
-      if (!llvm::all_of(costs.back(), isIllegal))
-        llvm::erase_if(costs.back(), isIllegal);
-      take(static_cast<unsigned>(i), *llvm::min_element(costs.back(), [](const GroupCost &a, const GroupCost &b) {
-             return a.seconds < b.seconds;
-           }));
-    }
-  }
-
-  void run() {
-    constexpr unsigned kRounds = 2;
-    for (unsigned round = 0; round < kRounds; ++round)
-      for (unsigned i = 0; i < groups.size(); ++i)
-        if (costs[i].size() > 1)
-          choose(i);
-    for (Group &group : groups)
-      for (unsigned op : group.writes)
-        group.orders.push_back(bestOrder(op).first);
-    for (unsigned i = 0; i < groups.size(); ++i)
-      addPermutations(groups[i]);
-  }
-
-private:
-  void take(unsigned group, const GroupCost &cost) {
-    groups[group].cost = cost;
-    groups[group].kind = cost.kind;
-    groups[group].domain = cost.domain;
-  }
-
-  /// The order in which a group reads a table row after row; nothing where it gathers.
-  std::optional<Order> readOrder(const Group &group, unsigned table) const {
-    for (const TableCost &read : group.cost.reads)
-      if (read.table == body[table].op->getResult(0) && !read.isGathered)
-        return walkOrder(group.kind.loop, body[table].domain);
-    return std::nullopt;
-  }
-
-  /// The order in which a table is best stored, and the time that its permutations take then.
-  std::pair<Order, double> bestOrder(unsigned op) const {
-    Order own = walkOrder(groups[writer[op]].kind.loop, body[op].domain);
-    if (own == Order::None)
-      return {own, 0.0};
-    llvm::SmallVector<Order, 4> wanted = {own};
-    for (unsigned reader : readers[op])
-      if (auto order = readOrder(groups[reader], op))
-        wanted.push_back(*order);
-    std::pair<Order, double> best = {own, std::numeric_limits<double>::infinity()};
-    for (Order order : wanted) {
-      double seconds = permutingSeconds(body, op, pricer.machine) *
-                       static_cast<double>(llvm::count_if(wanted, [&](Order other) { return other != order; }));
-      if (seconds < best.second)
-        best = {order, seconds};
-    }
-    return best;
-  }
-
-  void choose(unsigned index) {
-    Group &group = groups[index];
-    llvm::SmallSetVector<unsigned, 8> tables;
-    for (unsigned op : group.writes)
-      tables.insert(op);
-    for (unsigned op : group.ops)
-      for (const Body::Operand &operand : body[op].operands)
-        if (operand.source != Body::kNone && writer[operand.source] != Body::kNone && writer[operand.source] != index)
-          tables.insert(operand.source);
-    const GroupCost *best = nullptr;
-    double least = 0;
-    for (const GroupCost &cost : costs[index]) {
-      take(index, cost);
-      double seconds = cost.seconds;
-      for (unsigned table : tables)
-        seconds += bestOrder(table).second;
-      if (!best || seconds < least) {
-        best = &cost;
-        least = seconds;
-      }
-    }
-    take(index, *best);
-  }
-
-  /// Adds what is permuted to a group's cost.
-  void addPermutations(Group &group) {
-    auto permute = [&](TableCost &table) {
-      TableCost permuted = permutedCost(mlir::cast<RowsType>(table.table.getType()), body.rows, pricer.machine);
-      group.cost.bytes += permuted.bytes - table.bytes;
-      group.cost.memorySeconds += std::max(permuted.seconds - table.seconds, 0.0);
-      table.isPermuted = true;
-      table.bytes = permuted.bytes;
-      table.seconds = std::max(permuted.seconds, table.seconds);
-    };
-    for (TableCost &read : group.cost.reads) {
-      auto source = body.find(read.table);
-      if (!source || read.isGathered || writer[*source] == Body::kNone)
-        continue;
-      const Group &home = groups[writer[*source]];
-      size_t place = static_cast<size_t>(llvm::find(home.writes, *source) - home.writes.begin());
-      if (home.orders[place] != walkOrder(group.kind.loop, body[*source].domain))
-        permute(read);
-    }
-    for (auto [i, op] : llvm::enumerate(group.writes))
-      if (group.orders[i] != walkOrder(group.kind.loop, body[op].domain))
-        for (TableCost &write : group.cost.writes)
-          if (write.table == body[op].op->getResult(0))
-            permute(write);
-    group.cost.finish(pricer.machine);
-  }
-
-  std::vector<Group> &groups;
-  LoopPricer &pricer;
-  const Body &body;
-  std::vector<unsigned> writer;                         // the group that stores each op's result
-  std::vector<llvm::SmallVector<unsigned, 2>> readers;  // the groups that read its table
-  std::vector<llvm::SmallVector<GroupCost, 3>> costs;   // of each group, by kind
-};
-
 //===- The list --------------------------------------------------------------------------------------------------===//
 
 std::vector<Group> Merger::list(std::vector<unsigned> *numbers) {
@@ -1062,7 +911,7 @@ std::vector<Group> Merger::list(std::vector<unsigned> *numbers) {
   isComplete =
       llvm::count_if(groups, [](const Open &open) { return !open.ops.empty(); }) == static_cast<ptrdiff_t>(list.size());
   assert(isComplete && "groups wait for each other");
-  OrderChooser(list, std::move(kinds), pricer).run();
+  chooseOrders(list, kinds, pricer);
   return list;
 }
 

@@ -18,6 +18,7 @@
 /// For a GPU the edges of a row are walked once per group, because pieces of a row are walked at the same time.
 #pragma once
 
+#include "compiler/Analysis/GroupOptions.h"
 #include "compiler/Analysis/LoopCost.h"
 
 #include <algorithm>
@@ -25,15 +26,6 @@
 #include <vector>
 
 namespace hector::flow {
-
-struct GroupOptions {
-  bool fuse = true;     // without, every op is a group of its own
-  bool rebuild = true;  // compute values again where they are read, if that takes less time
-  /// How much memory counts against time: 1 as a rule, more where memory is short.
-  double memoryWeight = 1;
-  /// Told what was decided and why, at the place of an op.
-  std::function<void(mlir::Location, const std::string &)> remark;
-};
 
 /// A group runs once for a graph where no argument matters to it, once per update where only parameters do; or every
 /// time, before or after the point where all results that `flow.forward_results` counts are there.

@@ -88,8 +88,7 @@ TableCost permutedCost(RowsType type, const RowCounts &rows, const Machine &mach
 }
 
 double operationSeconds(mlir::Operation *op, const RowCounts &rows, const Machine &machine) {
-  return isProduct(op) ? operations(op, rows) / machine.productRate
-                       : operations(op, rows) * (machine.isGpu() ? 1 : effort(op)) / machine.scalarRate;
+  return operations(op, rows) * effort(op, machine) / (isProduct(op) ? machine.productRate : machine.scalarRate);
 }
 
 double fusedSeconds(mlir::Operation *op, const RowCounts &rows, const Machine &machine) {
@@ -202,7 +201,7 @@ GroupCost LoopPricer::price(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::f
   GroupCost cost;
   cost.kind = kind;
   ++current;
-  double products = 0, scalars = 0, work = 0, accumulated = 0;
+  double numOperations = 0, productWork = 0, work = 0, accumulated = 0;
   bool mayCross = false;  // a value of an outer level is read inside
   bool isVisited[getMaxEnumValForDomain() + 1] = {};
   for (unsigned number : ops) {
@@ -210,8 +209,8 @@ GroupCost LoopPricer::price(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::f
     opMark[number] = current;
     isVisited[static_cast<unsigned>(op.walked)] = true;
     cost.domain = std::max(cost.domain, op.walked);  // domains are listed from coarse to fine
-    products += op.products;
-    scalars += op.scalars;
+    numOperations += op.products + op.scalars;
+    productWork += op.productWork;
     work += op.work;
     if (op.collects != Map::Self && !op.isProduct)
       accumulated += op.rowBytes;
@@ -299,15 +298,15 @@ GroupCost LoopPricer::price(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::f
     }
     cost.numSweeps = taken.numSweeps;
     cost.scratchBytes = taken.scratchBytes;
-    scalars += taken.extraOperations;
+    numOperations += taken.extraOperations;
     work += taken.extraWork;
     memory += taken.nearBytes() / (kNearSpeed * machine.bandwidth);
   }
   // Sixteen threads share a row, with two rows on their way.
   cost.registers = static_cast<unsigned>(16 + (2 * gathered + accumulated) / (4 * 16));
-  cost.operations = products + scalars;
+  cost.operations = numOperations;
   cost.memorySeconds = memory;
-  cost.arithmeticSeconds = products / machine.productRate + work / machine.scalarRate;
+  cost.arithmeticSeconds = productWork / machine.productRate + work / machine.scalarRate;
   cost.finish(machine);
   return cost;
 }

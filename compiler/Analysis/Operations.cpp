@@ -2,6 +2,7 @@
 
 #include <llvm/ADT/TypeSwitch.h>
 
+#include <cmath>
 #include <vector>
 
 namespace hector::flow {
@@ -66,7 +67,19 @@ double operations(mlir::Operation *op, const RowCounts &rows) {
       .Default([&](mlir::Operation *other) { return rowsOf(other->getResult(0)) * sizeOf(other->getResult(0)); });
 }
 
-double effort(mlir::Operation *op) {
+/// The columns of a product's result, in bytes: the axis that vectors run along.
+static double columnBytes(mlir::Operation *op) {
+  auto type = mlir::cast<RowsType>((mlir::isa<WeightGradOp>(op) ? op->getOperand(1) : op->getResult(0)).getType());
+  return type.getElementType().getIntOrFloatBitWidth() / 8.0 * static_cast<double>(type.getShape().back());
+}
+
+double effort(mlir::Operation *op, const Machine &machine) {
+  if (isProduct(op)) {
+    const double bytes = columnBytes(op);
+    return bytes > 0 ? std::ceil(bytes / machine.lineBytes) * machine.lineBytes / bytes : 1;
+  }
+  if (machine.isGpu())
+    return 1;
   // Measured: an addition of numbers alone against one among sixteen.
   constexpr double kAlone = 6;
   auto size = [](mlir::Value value) { return mlir::cast<RowsType>(value.getType()).getRowSize(); };

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/Analysis/Keys.h"
+#include "compiler/Analysis/Machine.h"
 
 namespace hector::flow {
 
@@ -28,9 +29,10 @@ private:
 /// moving rows takes none.
 double operations(mlir::Operation *op, const RowCounts &rows);
 
-/// How many additions among those of a row an operation of this op is worth on a core. Functions take longer, and so
-/// does a number by itself, with which no others are computed side by side.
-double effort(mlir::Operation *op);
+/// How many times as long an operation of this op takes as one at the machine's rate. A product computes whole lines of
+/// columns, as many as vectors and matrix instructions have. On a core, functions take longer than the additions of a
+/// row, and so does a number by itself, with which no others are computed side by side.
+double effort(mlir::Operation *op, const Machine &machine);
 
 /// The bytes of a row and of a whole table; i1 takes one byte.
 double rowBytes(RowsType type);

@@ -5,6 +5,8 @@
 ///   results {"layer2.out" as "out"}
 #pragma once
 
+#include "compiler/Import/PartResult.h"
+
 #include <mlir/Dialect/Func/IR/FuncOps.h>
 #include <mlir/IR/BuiltinOps.h>
 #include <mlir/IR/OwningOpRef.h>
@@ -22,12 +24,6 @@ struct Part {
   /// What inputs read: `PART.RESULT` of an earlier part, or an input of the whole, which is made where it is named
   /// first. Inputs that are not listed are inputs `PART.INPUT` of the whole.
   std::map<std::string, std::string> wires;
-};
-
-/// A value of the whole that is a result.
-struct PartResult {
-  std::string value;  // `PART.RESULT`, or an input of the whole
-  std::string name;
 };
 
 /// A module with one function, called `name`, that computes all parts in their order. Each part draws its own numbers

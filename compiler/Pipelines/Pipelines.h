@@ -1,7 +1,8 @@
 /// Named pipelines: what `--passes` means.
 #pragma once
 
-#include "compiler/Analysis/Groups.h"
+#include "compiler/Analysis/GroupOptions.h"
+#include "compiler/Pipelines/PlanCost.h"
 
 #include <mlir/IR/BuiltinOps.h>
 
@@ -17,17 +18,6 @@ namespace hector {
 std::vector<std::string_view> passNames();
 /// The plans that `default` chooses from. Each may also be requested by its name.
 std::vector<std::string_view> planNames();
-
-/// A plan that `default` tried for a function, with its numbers on the function's graph.
-struct PlanCost {
-  std::string name;  // `--passes` takes it, and gives the same function
-  double operations = 0;
-  double bytes = 0;
-  double peakBytes = 0;
-  double seconds = 0;
-  double price = 0;  // the number by which plans are compared, in seconds
-  bool isTaken = false;
-};
 
 struct PipelineOptions {
   bool differentiate = false;  // derive the gradients of all inputs

@@ -25,8 +25,8 @@ namespace hector::cpu {
 
 /// Rows of the largest block, and vectors of a row: enough sums that an addition need not wait for the one before it,
 /// and no more than there are registers for. Few rows, because tiles have as many: the shorter they are, the better the
-/// reading and writing of rows overlaps with products.
-inline constexpr int kBlockRows = 4;
+/// reading and writing of rows overlaps with products. A block of a single vector has more of them, for want of sums.
+inline constexpr int kBlockRows = 4, kNarrowBlockRows = 8;
 inline constexpr int kBlockVectors = kVectorRegisters >= 32 ? 4 : 2;
 /// Columns of a panel.
 template <class T> inline constexpr int64_t kPanel = kBlockVectors * kLanes<T>;
@@ -102,7 +102,7 @@ void multiplyRows(const PanelProduct<T> &product, int64_t first = 0) {
 template <class T, int kVectors> void multiplyWhole(PanelProduct<T> &product, int64_t &outer) {
   constexpr int64_t kColumns = kVectors * kLanes<T>;
   for (; outer >= kColumns; outer -= kColumns) {
-    multiplyRows<T, kBlockRows, kVectors, kVectorBytes, false>(product);
+    multiplyRows<T, kVectors == 1 ? kNarrowBlockRows : kBlockRows, kVectors, kVectorBytes, false>(product);
     product.b += kColumns;
     product.c += kColumns;
   }
@@ -118,10 +118,10 @@ template <class T> HECTOR_SHARED void multiplyPanels(PanelProduct<T> product, in
   multiplyWhole<T, kBlockVectors>(product, outer);
   product.columns = outer;
   if (outer > kHalf)
-    multiplyRows<T, kBlockRows, 1, kVectorBytes, true>(product);
+    multiplyRows<T, kNarrowBlockRows, 1, kVectorBytes, true>(product);
   else if (outer > 0)
     if constexpr (kHalf > 0)
-      multiplyRows<T, kBlockRows, 1, kHalfBytes, true>(product);
+      multiplyRows<T, kNarrowBlockRows, 1, kHalfBytes, true>(product);
 }
 
 /// c[r][j] = Σ_k a[r][k]·w[k][j], for r < rows, k < inner, j < outer. lda, ldw and ldc are the distances between rows.

@@ -49,8 +49,12 @@ InterruptShield::~InterruptShield() {
   --shields;
 }
 
+bool InterruptShield::isActive() {
+  return shields > 0;
+}
+
 int interruptSignal() {
-  return shields > 0 ? 0 : noted.load();
+  return InterruptShield::isActive() ? 0 : noted.load();
 }
 
 }  // namespace hector

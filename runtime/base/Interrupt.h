@@ -26,13 +26,16 @@ private:
 int interruptSignal();
 
 /// While it lives, its thread does not see the signal that was noted: for work that is finished all the same, such as a
-/// step of training and the file that keeps it.
+/// step of training and the file that keeps it. Neither do the threads that help its thread in a `parallelFor`.
 class InterruptShield {
 public:
   InterruptShield();
   InterruptShield(const InterruptShield &) = delete;
   InterruptShield &operator=(const InterruptShield &) = delete;
   ~InterruptShield();
+
+  /// Whether the calling thread has one.
+  static bool isActive();
 };
 
 /// What a shell expects of a process that stopped for that signal: 130 after Ctrl-C.

@@ -1,5 +1,6 @@
 #include "runtime/base/Parallel.h"
 
+#include "runtime/base/Interrupt.h"
 #include "runtime/base/Text.h"
 
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <cstdlib>
 #include <exception>
 #include <optional>
+#include <pthread.h>
 #include <sched.h>
 #include <string>
 #include <system_error>
@@ -54,9 +56,13 @@ struct Loop {
   void *context;
   std::atomic<int64_t> next = 0;
   std::mutex mutex = {};
-  std::exception_ptr failure = nullptr;  // of the chunk that failed first, if any
+  std::exception_ptr failure = nullptr;                 // of the chunk that failed first, if any
+  const bool isShielded = InterruptShield::isActive();  // the caller; helpers work on its behalf
 
   void work() {
+    std::optional<InterruptShield> shield;
+    if (isShielded)
+      shield.emplace();
     isInLoop = true;
     try {
       for (int64_t chunk = next++; chunk < numChunks; chunk = next++)
@@ -73,16 +79,6 @@ struct Loop {
 
 class Pool {
 public:
-  ~Pool() {
-    {
-      std::lock_guard lock(mutex);
-      isClosing = true;
-    }
-    wake.notify_all();
-    for (std::thread &thread : threads)
-      thread.join();
-  }
-
   /// False if another thread is using the pool.
   bool tryRun(Loop &work, int helpers) {
     std::unique_lock use(inUse, std::try_to_lock);
@@ -118,9 +114,7 @@ private:
   void serve() {
     std::unique_lock lock(mutex);
     while (true) {
-      wake.wait(lock, [&] { return isClosing || places > 0; });
-      if (isClosing)
-        return;
+      wake.wait(lock, [&] { return places > 0; });
       --places;
       ++working;
       Loop *mine = loop;
@@ -139,8 +133,24 @@ private:
   Loop *loop = nullptr;
   int places = 0;   // helpers that the loop can still take
   int working = 0;  // helpers at work
-  bool isClosing = false;
 };
+
+std::atomic<Pool *> sharedPool = nullptr;
+
+/// The pool of this process. It is never deleted: when the process ends, other threads may still be in a loop. A child
+/// of `fork` has none of its parent's threads, so it leaves the parent's pool alone and makes one of its own when it
+/// needs one.
+Pool &poolOfProcess() {
+  [[maybe_unused]] static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { sharedPool.store(nullptr, std::memory_order_relaxed); });
+  Pool *pool = sharedPool.load(std::memory_order_acquire);
+  if (!pool) {
+    auto made = std::make_unique<Pool>();
+    if (sharedPool.compare_exchange_strong(pool, made.get(), std::memory_order_acq_rel))
+      pool = made.release();
+  }
+  return *pool;
+}
 
 }  // namespace
 
@@ -168,9 +178,8 @@ ThreadLimit::~ThreadLimit() {
 void detail::runChunks(int64_t numChunks, void (*run)(void *, int64_t), void *context) {
   auto helpers = static_cast<int>(std::min<int64_t>(numThreads(), numChunks)) - 1;
   if (helpers > 0 && !isInLoop) {
-    static Pool pool;
     Loop loop{numChunks, run, context};
-    if (pool.tryRun(loop, helpers)) {
+    if (poolOfProcess().tryRun(loop, helpers)) {
       if (loop.failure)
         std::rethrow_exception(loop.failure);
       return;

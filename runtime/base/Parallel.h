@@ -49,9 +49,9 @@ inline int64_t grainFor(int64_t count, int64_t minGrain, int64_t maxChunks) {
 }
 
 /// Calls `body(begin, end)` for each chunk of 0 .. count-1 and returns when all are done. The calling thread takes
-/// part; the others come from a pool that is kept. May be called from any thread at any time: inside another loop, or
-/// while the pool is busy, it runs on the calling thread alone. Where `body` throws, chunks not begun are left out and
-/// one of the exceptions is thrown again by the caller.
+/// part; the others come from a pool that is kept, one per process. May be called from any thread at any time: inside
+/// another loop, or while the pool is busy, it runs on the calling thread alone. Where `body` throws, chunks not begun
+/// are left out and one of the exceptions is thrown again by the caller.
 template <class F> void parallelFor(int64_t count, int64_t grain, F &&body) {
   struct Context {
     int64_t count, grain;

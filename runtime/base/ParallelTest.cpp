@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <set>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace hector;
 
@@ -120,4 +122,23 @@ TEST(ParallelTest, AnExceptionReachesTheCaller) {
   std::atomic<int64_t> sum = 0;
   parallelFor(100, 1, [&](int64_t begin, int64_t) { sum += begin; });  // the pool is whole
   EXPECT_EQ(sum, 4950);
+}
+
+TEST(ParallelTest, AChildOfForkHasThreadsOfItsOwn) {
+  ThreadLimit limit(4);
+  auto sumOf = [] {
+    std::atomic<int64_t> sum = 0;
+    parallelFor(1000, 1, [&](int64_t begin, int64_t) { sum += begin; });
+    return sum.load();
+  };
+  EXPECT_EQ(sumOf(), 499500);  // the parent has helpers now
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);  // instead of waiting for helpers that are not there
+    _exit(sumOf() == 499500 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(sumOf(), 499500);
 }

@@ -92,4 +92,19 @@ std::string counted(int64_t count, std::string_view one, std::string_view many) 
   return number + std::string(many);
 }
 
+std::string withCommas(int64_t number) {
+  const std::string digits = std::to_string(number);
+  std::string result;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0 && digits[i - 1] != '-')
+      result += ',';
+    result += digits[i];
+  }
+  return result;
+}
+
+std::string withCommas(int64_t number, const std::string &one, const std::string &many) {
+  return withCommas(number) + " " + (number == 1 ? one : many);
+}
+
 }  // namespace hector

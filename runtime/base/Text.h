@@ -23,4 +23,9 @@ std::string inTicks(std::string_view text);
 /// "1 row", "2 rows"; `many` is the plural where it does not just add an s: "2 entries".
 std::string counted(int64_t count, std::string_view one, std::string_view many = "");
 
+/// "21,111,007".
+std::string withCommas(int64_t number);
+/// "21,111,007 edges", "1 edge".
+std::string withCommas(int64_t number, const std::string &one, const std::string &many);
+
 }  // namespace hector

@@ -29,7 +29,8 @@ struct Fitting {
   std::vector<LaunchCut> cuts;
   MemoryPlan memory;
 
-  static Result<Fitting> make(const Plan &plan, const Graph &graph, int threads, const InputTensors &inputs = {}) {
+  static Result<Fitting> make(const Plan &plan, const Graph &graph, int threads, Outputs outputs,
+                              const InputTensors &inputs = {}) {
     if (Status status = checkFit(plan, graph, Target::Cpu); !status.isOk())
       return status;
     Fitting fitting;
@@ -41,7 +42,7 @@ struct Fitting {
     std::vector<LaunchNumbers> launches;
     for (const LaunchCut &cut : fitting.cuts)
       launches.push_back(cut.numbers);
-    fitting.memory = planMemory(plan, fitting.numbers, launches, threads, inputs);
+    fitting.memory = planMemory(plan, fitting.numbers, launches, threads, inputs, outputs);
     return fitting;
   }
 };
@@ -97,7 +98,8 @@ struct Executor::State {
   AlignedBytes arena;
   std::vector<IdArray> arrays;  // that steps read
   std::vector<Runnable> steps;
-  std::vector<std::byte *> addresses;  // of each table
+  std::vector<std::byte *> addresses;  // of each table; null for an output whose place is yet to be named
+  std::vector<bool> isOutside;         // of each table: an output in the caller's memory
   std::vector<Input> inputs;           // as the plan lists them
   int64_t copiedBytes = 0;             // of inputs, beyond those that the memory plan counts
 
@@ -108,15 +110,18 @@ struct Executor::State {
   Status prepareStep(const Graph &graph, size_t index, LaunchCut &cut);
 
   Status copyInput(const Port &port, Input &input, const Tensor &tensor);
+  void copyTable(int table, DType dtype, std::byte *to) const;
+  Status checkPlaces(Phase first, Phase last) const;
   void launch(Runnable &runnable);
   void poison(std::span<const Block> blocks);
 };
 
 // --- making one -----------------------------------------------------------------------------------------------------
 
-Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, int threads, const InputTensors &inputs) {
+Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, int threads, const InputTensors &inputs,
+                             Outputs outputs) {
   ThreadLimit limit(threads > 0 ? threads : numThreads());
-  Result<Fitting> fitting = Fitting::make(plan, graph, numThreads(), inputs);
+  Result<Fitting> fitting = Fitting::make(plan, graph, numThreads(), outputs, inputs);
   if (!fitting)
     return std::move(fitting).status();
   return std::move(fitting->memory);
@@ -129,8 +134,11 @@ Status Executor::State::prepare(const Graph &graph, std::vector<LaunchCut> cuts)
   if (options.poison)
     fillWithNaN(arena.data(), memory.arenaBytes);
   addresses.resize(plan.tables.size());
+  isOutside.resize(plan.tables.size());
+  if (options.outputs == Outputs::Outside)
+    isOutside = findOutside(plan, session.numbers());
   for (size_t i = 0; i < addresses.size(); ++i)
-    addresses[i] = arena.data() + memory.tables[i].block.offset;
+    addresses[i] = isOutside[i] ? nullptr : arena.data() + memory.tables[i].block.offset;
   inputs.resize(plan.inputs.size());
   steps.resize(plan.steps.size());
   for (size_t i = 0; i < steps.size(); ++i)
@@ -199,7 +207,7 @@ Result<Executor> Executor::create(std::shared_ptr<const Plan> plan, KernelLookup
   ThreadLimit limit(options.threads > 0 ? options.threads : numThreads());
   // What index arrays are made from goes with the fork, unless the graph has it already.
   std::optional<Graph> forms = graph.fork();
-  Result<Fitting> fitting = Fitting::make(*plan, *forms, numThreads());
+  Result<Fitting> fitting = Fitting::make(*plan, *forms, numThreads(), options.outputs);
   if (!fitting)
     return std::move(fitting).status();
   if (Status status = checkMemory(*plan, fitting->numbers, fitting->memory, options.memoryLimit); !status.isOk())
@@ -242,6 +250,11 @@ Status Executor::State::copyInput(const Port &port, Input &input, const Tensor &
   return Status::ok();
 }
 
+Status Executor::checkInput(std::string_view name, const Tensor &tensor) const {
+  Result<size_t> found = state->session.findInput(name, tensor);
+  return found ? Status::ok() : std::move(found).status();
+}
+
 Status Executor::setInput(std::string_view name, const Tensor &tensor) {
   Session &session = state->session;
   Result<size_t> found = session.findInput(name, tensor);
@@ -270,23 +283,51 @@ Result<TableView> Executor::view(std::string_view name) const {
   return TableView{state->addresses[*table], &session.table(*table), session.rowsOf(*table)};
 }
 
+void Executor::State::copyTable(int table, DType dtype, std::byte *to) const {
+  ThreadLimit limit(threads);
+  const TableSpec &spec = session.table(table);
+  copyOut(addresses[table], spec.storage, session.outside(table), session.rowsOf(table), spec.rowSize(), dtype, to);
+}
+
 Result<Tensor> Executor::output(std::string_view name) const {
   const Session &session = state->session;
   Result<int> table = session.findOutput(name);
   if (!table)
     return std::move(table).status();
-  const TableSpec &spec = session.table(*table);
   Tensor tensor = session.describeOutput(*table);
   const auto bytes = static_cast<int64_t>(tensor.numBytes());
   if (Status status = requireMemory("output " + inTicks(name), bytes); !status.isOk())
     return status;
   auto memory = std::make_shared<BigVector<std::byte>>(static_cast<size_t>(bytes));
-  ThreadLimit limit(state->threads);
-  copyOut(state->addresses[*table], spec.storage, session.outside(*table), session.rowsOf(*table), spec.rowSize(),
-          tensor.dtype, memory->data());
+  state->copyTable(*table, tensor.dtype, memory->data());
   tensor.bytes = memory->data();
   tensor.owner = std::move(memory);
   return tensor;
+}
+
+Status Executor::copyOutput(std::string_view name, std::byte *to) const {
+  Result<int> table = state->session.findOutput(name);
+  if (!table)
+    return std::move(table).status();
+  state->copyTable(*table, state->session.describeOutput(*table).dtype, to);
+  return Status::ok();
+}
+
+Result<bool> Executor::isOutside(std::string_view name) const {
+  Result<int> table = state->session.tableOfOutput(name);
+  if (!table)
+    return std::move(table).status();
+  return static_cast<bool>(state->isOutside[*table]);
+}
+
+Status Executor::placeOutput(std::string_view name, std::byte *to) {
+  Result<int> table = state->session.tableOfOutput(name);
+  if (!table)
+    return std::move(table).status();
+  if (!state->isOutside[*table])
+    return Status::invalid("output " + inTicks(name) + " is not stored as it is handed out; copy it after the run");
+  state->addresses[*table] = to;
+  return Status::ok();
 }
 
 int64_t Executor::peakBytes() const {
@@ -320,6 +361,18 @@ void Executor::State::launch(Runnable &runnable) {
     parallelFor(join.targets, join.grain, [&](int64_t begin, int64_t end) { join.run(runnable.frame, begin, end); });
 }
 
+/// Fails if an output that these phases write has no place.
+Status Executor::State::checkPlaces(Phase first, Phase last) const {
+  for (const Port &output : session.plan().outputs) {
+    if (!isOutside[output.table] || addresses[output.table] || session.rowsOf(output.table) == 0)
+      continue;
+    const Phase phase = session.plan().steps[session.memory().tables[output.table].firstWrite].phase;
+    if (session.isRunning(phase, first, last))
+      return Status::invalid("there is no memory for output " + inTicks(output.name));
+  }
+  return Status::ok();
+}
+
 void Executor::State::poison(std::span<const Block> blocks) {
   for (const Block &block : blocks)
     fillWithNaN(arena.data() + block.offset, block.bytes);
@@ -329,6 +382,8 @@ Status Executor::run(Phase first, Phase last) {
   State &s = *state;
   const Plan &plan = s.session.plan();
   if (Status status = s.session.checkRun(first, last); !status.isOk())
+    return status;
+  if (Status status = s.checkPlaces(first, last); !status.isOk())
     return status;
 
   ThreadLimit limit(s.threads);

@@ -35,6 +35,8 @@ struct ExecOptions {
   /// Fills memory with NaN before each run and again when nobody needs it any more, so that whatever reads a number
   /// that was not written shows in the results.
   bool poison = false;
+  /// Outside: outputs are written to the caller's memory where that can be (`Executor::placeOutput`).
+  Outputs outputs = Outputs::InArena;
   /// Told after each launch which step of the plan it was and how long it took, joins included. For profiles.
   std::function<void(size_t step, double seconds)> onStep = {};
 };
@@ -42,7 +44,8 @@ struct ExecOptions {
 /// The memory that an executor would take once its inputs are set to `inputs`, without making one: for choosing between
 /// plans. Inputs without a tensor count as read where they are. Builds the offsets that launches are cut by, and
 /// nothing else. Fails as `Executor::create` does, but for memory.
-Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, int threads, const InputTensors &inputs = {});
+Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, int threads, const InputTensors &inputs = {},
+                             Outputs outputs = Outputs::InArena);
 
 /// A table as it is stored: `rows` rows in the order and type of `spec`.
 struct TableView {
@@ -68,6 +71,8 @@ public:
   /// tensor's `owner`; if that is null, the caller keeps them until the input is set again or the executor is gone. An
   /// input whose bytes have changed must be set again: it may have been copied, and weights may have been prepared.
   Status setInput(std::string_view name, const Tensor &tensor);
+  /// Fails if `setInput` would refuse a tensor by its name, shape or type. It may still lack memory for a copy.
+  Status checkInput(std::string_view name, const Tensor &tensor) const;
 
   /// From now on dropout drops, by this seed and step.
   void setTraining(uint64_t seed, uint64_t step);
@@ -83,6 +88,14 @@ public:
 
   /// An output in the order that inputs have, as F64 if it is stored as such, else as F32. A copy.
   Result<Tensor> output(std::string_view name) const;
+  /// The same in the caller's memory, which has room for it.
+  Status copyOutput(std::string_view name, std::byte *to) const;
+  /// Whether an output is written to the caller's memory: with `Outputs::Outside`, those that are stored as they are
+  /// handed out. Fails if there is none of that name.
+  Result<bool> isOutside(std::string_view name) const;
+  /// Has such an output written to `to`, which is aligned to its numbers. It is to be named before the first run. Later
+  /// phases may read what an earlier one wrote there.
+  Status placeOutput(std::string_view name, std::byte *to);
   /// The same as it is stored, without a copy. Valid until the next run; for an output that is an input, until that is
   /// set again.
   Result<TableView> view(std::string_view name) const;

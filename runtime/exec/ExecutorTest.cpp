@@ -593,3 +593,44 @@ TEST(ExecutorDeathTest, InterruptsStopBetweenLaunches) {
       "interrupted; output `y` is not computed yet; run the forward phase first; the "
       "backward phase needs a forward run of its own");
 }
+
+// --- outputs in the caller's memory
+// -----------------------------------------------------------------------------------
+
+TEST(ExecutorOutsideTest, OutputsAreWrittenToTheCallersMemory) {
+  Executor inside = example::makeExecutor(kSmall);
+  Executor outside = example::makeExecutor(kSmall, {.outputs = Outputs::Outside});
+  example::Values values{kSmall};
+  std::map<std::string, std::vector<float>> memory;
+  for (Executor *executor : {&inside, &outside})
+    values.setAll(*executor, kSmall);
+  expectRuns(inside);
+  int placed = 0;
+  for (const char *name : {"out", "by_type", "gx", "gtype"}) {
+    auto isOutside = outside.isOutside(name);
+    ASSERT_TRUE(isOutside) << isOutside.status().message();
+    memory[name].resize(static_cast<size_t>(inside.output(name)->numElements()), -1);
+    if (!*isOutside)
+      continue;
+    ++placed;
+    ASSERT_TRUE(outside.placeOutput(name, reinterpret_cast<std::byte *>(memory[name].data())).isOk());
+  }
+  EXPECT_GT(placed, 0);
+  expectRuns(outside);
+  for (const auto &[name, numbers] : memory) {
+    if (!*outside.isOutside(name)) {
+      ASSERT_TRUE(outside.copyOutput(name, reinterpret_cast<std::byte *>(memory[name].data())).isOk());
+    }
+    EXPECT_EQ(std::vector<double>(numbers.begin(), numbers.end()), valuesOf(inside, name.c_str())) << name;
+  }
+  EXPECT_LT(outside.peakBytes(), inside.peakBytes());
+}
+
+TEST(ExecutorOutsideTest, OutputsWithoutAPlaceAreRefused) {
+  Executor executor = make(oneStep("twice"), {{"twice", reinterpret_cast<void *>(&example::twice)}}, kSmall,
+                           {.outputs = Outputs::Outside});
+  ASSERT_TRUE(executor.setInput("x", Tensor::fromDoubles({30, 1}, std::vector<double>(30), DType::F32)).isOk());
+  Status status = executor.run(Phase::Graph, Phase::Forward);
+  ASSERT_FALSE(status.isOk());
+  EXPECT_EQ(status.message(), "there is no memory for output `y`");
+}

@@ -326,9 +326,24 @@ bool isMoved(const TableSpec &table, const GraphNumbers &graph) {
   return outsideRows(table) && !(graph.isSortedByType && table.order == Order::ByType);
 }
 
-/// The arena.
+std::vector<bool> findOutside(const Plan &plan, const GraphNumbers &graph) {
+  const std::vector<MemoryPlan::Table> lifetimes = findLifetimes(plan);
+  std::vector<bool> isOutside(plan.tables.size());
+  for (const Port &output : plan.outputs) {
+    const TableSpec &table = plan.tables[output.table];
+    const int firstWrite = lifetimes[output.table].firstWrite;
+    const auto sharers = std::count_if(plan.outputs.begin(), plan.outputs.end(),
+                                       [&](const Port &other) { return other.table == output.table; });
+    isOutside[output.table] = firstWrite >= 0 && plan.steps[firstWrite].phase >= Phase::Forward && sharers == 1 &&
+                              !isMoved(table, graph) &&
+                              (table.storage == Storage::F32 || table.storage == Storage::F64);
+  }
+  return isOutside;
+}
+
+/// The arena. Tables with `isOutside` have no place in it.
 static MemoryPlan layOut(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
-                         int threads, int64_t alignment) {
+                         int threads, int64_t alignment, const std::vector<bool> &isOutside = {}) {
   MemoryPlan memory;
   memory.tables = findLifetimes(plan);
   memory.launches.resize(plan.steps.size());
@@ -336,7 +351,7 @@ static MemoryPlan layOut(const Plan &plan, const GraphNumbers &graph, std::span<
   std::vector<Block *> all;
   for (size_t i = 0; i < plan.tables.size(); ++i) {
     MemoryPlan::Table &table = memory.tables[i];
-    if (table.firstWrite < 0)
+    if (table.firstWrite < 0 || (!isOutside.empty() && isOutside[i]))
       continue;
     table.block.bytes = tableBytes(plan.tables[i], graph);
     // What earlier phases leave is there in every run. A result of the last two is written again in each.
@@ -382,8 +397,9 @@ static MemoryPlan layOut(const Plan &plan, const GraphNumbers &graph, std::span<
 }
 
 MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches, int threads,
-                      const InputTensors &inputs) {
-  MemoryPlan memory = layOut(plan, graph, launches, threads, kAlignment);
+                      const InputTensors &inputs, Outputs outputs) {
+  const std::vector<bool> isOutside = outputs == Outputs::Outside ? findOutside(plan, graph) : std::vector<bool>();
+  MemoryPlan memory = layOut(plan, graph, launches, threads, kAlignment, isOutside);
   memory.indexBytes = formBytes(formsOf(plan), graph);
   for (const Port &port : plan.inputs) {
     const TableSpec &table = plan.tables[port.table];

@@ -79,14 +79,21 @@ std::vector<MemoryPlan::Table> findLifetimes(const Plan &plan);
 /// Whether the rows of an input or output have another order outside.
 bool isMoved(const TableSpec &table, const GraphNumbers &graph);
 
+/// Where outputs lie that are stored as they are handed out, and that every run writes anew.
+enum class Outputs : uint8_t { InArena, Outside };
+
+/// Which tables lie in the caller's memory with `Outputs::Outside`: outputs that every run of Forward or Backward
+/// writes, in the order, the type and the place of one output alone.
+std::vector<bool> findOutside(const Plan &plan, const GraphNumbers &graph);
+
 /// Tensors of inputs, by name.
 using InputTensors = std::map<std::string, Tensor>;
 
 /// Numbers too large for an int64_t become the largest one, and are refused by `checkMemory`. Inputs whose rows have
 /// another order outside are copied whatever they are set to, others if `inputs` has a tensor that cannot be read as it
-/// is.
+/// is. Outputs that lie outside have no bytes.
 MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches, int threads,
-                      const InputTensors &inputs = {});
+                      const InputTensors &inputs = {}, Outputs outputs = Outputs::InArena);
 
 /// The same on a GPU, where threads have no scratch memory.
 MemoryPlan planDeviceMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches);

@@ -152,25 +152,30 @@ void Session::noteInput(size_t input) {
     hasForward = false;
 }
 
+Result<int> Session::tableOfOutput(std::string_view name) const {
+  if (const Port *port = findPort(sharedPlan->outputs, name))
+    return port->table;
+  return Status::invalid(inTicks(sharedPlan->name) + " has no output " + inTicks(name) + "; its outputs are " +
+                         listNames(sharedPlan->outputs));
+}
+
 Result<int> Session::findOutput(std::string_view name) const {
   const Plan &plan = *sharedPlan;
-  const Port *port = findPort(plan.outputs, name);
-  if (!port)
-    return Status::invalid(inTicks(plan.name) + " has no output " + inTicks(name) + "; its outputs are " +
-                           listNames(plan.outputs));
-  const int firstWrite = memoryPlan.tables[port->table].firstWrite;
+  Result<int> found = tableOfOutput(name);
+  if (!found)
+    return found;
+  const int index = *found, firstWrite = memoryPlan.tables[index].firstWrite;
   if (firstWrite >= 0) {
     const Phase phase = plan.steps[firstWrite].phase;
     if (!isDone[at(phase)])
       return Status::invalid("output " + inTicks(name) + " is not computed yet; run the " + kPhaseNames[at(phase)] +
                              " phase first");
   } else {
-    auto input =
-        std::find_if(plan.inputs.begin(), plan.inputs.end(), [&](const Port &p) { return p.table == port->table; });
+    auto input = std::find_if(plan.inputs.begin(), plan.inputs.end(), [&](const Port &p) { return p.table == index; });
     if (!inputs[static_cast<size_t>(input - plan.inputs.begin())].isSet)
       return Status::invalid("output " + inTicks(name) + " is input " + inTicks(input->name) + ", which is not set");
   }
-  return port->table;
+  return index;
 }
 
 Tensor Session::describeOutput(int index) const {

@@ -59,7 +59,9 @@ public:
   bool isStoredAsIs(const Tensor &tensor, int index) const;
   /// An input has its table filled.
   void noteInput(size_t input);
-  /// The table of an output. Fails if there is none of that name, or if it is not computed.
+  /// The table of an output. Fails if there is none of that name.
+  Result<int> tableOfOutput(std::string_view name) const;
+  /// The same; fails as well if it is not computed.
   Result<int> findOutput(std::string_view name) const;
   /// The shape and type in which a table is handed out, without its numbers.
   Tensor describeOutput(int index) const;

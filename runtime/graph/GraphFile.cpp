@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 namespace hector {
 
@@ -83,6 +85,14 @@ Result<std::vector<EdgeType>> edgeTypesOf(const TensorFile &tensors) {
       return fail("a name, or {\"name\", \"src\", \"dst\"}");
     }
     types.push_back(std::move(type));
+  }
+  for (size_t r = 0; r < types.size(); ++r) {
+    const int64_t of = types[r].inverseOf;
+    if (of >= 0 && types[static_cast<size_t>(of)].inverseOf >= 0)
+      return Status::invalid("entry " + std::to_string(r) + " of the metadata `edge_types`, " + inTicks(types[r].name) +
+                             ", has `inverse_of` " + std::to_string(of) + ", but entry " + std::to_string(of) + ", " +
+                             inTicks(types[static_cast<size_t>(of)].name) +
+                             ", is an inverse itself; expected an edge type without `inverse_of`");
   }
   return types;
 }
@@ -225,6 +235,82 @@ void checkEdgeSplit(const TensorFile &tensors, int64_t numEdges, Findings &findi
     if (int64_t value = split->intAt(e); value > 2)
       return findings.add("edge.split[" + std::to_string(e) + "] is " + std::to_string(value) +
                           "; expected 0 (train), 1 (valid) or 2 (test)");
+}
+
+/// An edge between the ends that it has, or that its inverse has.
+struct SplitEdge {
+  int64_t head, tail, split, number;
+
+  bool joinsLike(const SplitEdge &other) const {
+    return head == other.head && tail == other.tail && split == other.split;
+  }
+  bool operator<(const SplitEdge &other) const {
+    return std::tie(head, tail, split, number) < std::tie(other.head, other.tail, other.split, other.number);
+  }
+};
+
+/// Inverse edges have the ends and the split of their originals; otherwise messages along them would tell what
+/// validates or tests.
+void checkInverseSplits(const TensorFile &tensors, const Graph &graph, const std::vector<EdgeType> &edgeTypes,
+                        Findings &findings) {
+  const Tensor *split = tensors.find("edge.split");
+  if (!split || split->dtype != DType::U8 || split->shape != std::vector<int64_t>{graph.numEdges()})
+    return;
+  auto edgesOf = [&](size_t r, bool isTurned) {
+    std::vector<SplitEdge> edges;
+    for (int64_t e = graph.etypePtr()[r]; e < graph.etypePtr()[r + 1]; ++e) {
+      const int64_t src = graph.src()[e], dst = graph.dst()[e], number = graph.edgeNumber(e);
+      edges.push_back({isTurned ? dst : src, isTurned ? src : dst, split->intAt(number), number});
+    }
+    return edges;
+  };
+  for (size_t r = 0; r < edgeTypes.size() && !findings.full(); ++r) {
+    if (edgeTypes[r].inverseOf < 0)
+      continue;
+    const auto of = static_cast<size_t>(edgeTypes[r].inverseOf);
+    std::vector<SplitEdge> inverses = edgesOf(r, true), originals = edgesOf(of, false);
+    if (inverses.size() != originals.size())  // `checkEnds` reports it
+      continue;
+    auto joinAlike = [](const SplitEdge &a, const SplitEdge &b) { return a.joinsLike(b); };
+    // Files that `data import` wrote have both in one order.
+    if (std::equal(inverses.begin(), inverses.end(), originals.begin(), joinAlike))
+      continue;
+    std::sort(inverses.begin(), inverses.end());
+    std::sort(originals.begin(), originals.end());
+    const SplitEdge *first = nullptr;
+    for (size_t i = 0, k = 0; i < inverses.size(); ++i) {
+      const auto key = [](const SplitEdge &edge) { return std::tie(edge.head, edge.tail, edge.split); };
+      while (k < originals.size() && key(originals[k]) < key(inverses[i]))
+        ++k;
+      if (k < originals.size() && originals[k].joinsLike(inverses[i]))
+        ++k;
+      else if (!first || inverses[i].number < first->number)
+        first = &inverses[i];
+    }
+    if (!first)
+      continue;
+    constexpr const char *kSplits[] = {"train", "valid", "test"};
+    const std::string word = first->split <= 2 ? kSplits[first->split] : std::to_string(first->split);
+    findings.add("edge " + std::to_string(first->number) + " of edge type " + std::to_string(r) + " " +
+                 inTicks(edgeTypes[r].name) + " leads from node " + std::to_string(first->tail) + " to node " +
+                 std::to_string(first->head) + " in the split " + word + ", but edge type " + std::to_string(of) + " " +
+                 inTicks(edgeTypes[of].name) + ", of which it is the inverse, has no such edge from node " +
+                 std::to_string(first->head) + " to node " + std::to_string(first->tail) + " in " + word +
+                 "; expected inverse edges with the ends and the split of their originals");
+  }
+}
+
+/// Names of classes tell them apart.
+void checkClassNames(const std::vector<std::string> &names, Findings &findings) {
+  std::map<std::string, size_t> seen;
+  for (size_t c = 0; c < names.size(); ++c) {
+    if (names[c].empty())
+      return findings.add("entry " + std::to_string(c) + " of the metadata `label_names` is empty; expected a name");
+    if (const auto [first, isNew] = seen.emplace(names[c], c); !isNew)
+      return findings.add("entries " + std::to_string(first->second) + " and " + std::to_string(c) +
+                          " of the metadata `label_names` are both " + inTicks(names[c]) +
+                          "; expected different names");
+  }
 }
 
 void checkNames(const TensorFile &tensors, int64_t numNodes, bool deep, Findings &findings) {
@@ -433,6 +519,10 @@ Described describe(const TensorFile &tensors, bool deep, Findings &findings, con
     checkFeatures(tensors, *graph, contents.nodeTypes, deep, findings);
   checkLabels(tensors, graph->numNodes(), contents.labelNames.size(), findings);
   checkEdgeSplit(tensors, graph->numEdges(), findings);
+  if (hasEdgeTypes)
+    checkInverseSplits(tensors, *graph, contents.edgeTypes, findings);
+  if (deep)
+    checkClassNames(contents.labelNames, findings);
   out.graph = std::move(*graph);
   return out;
 }

@@ -388,9 +388,58 @@ TEST(CheckGraph, SplitsOfEdges) {
       f.tensors["edge.split"] = Tensor::fromInt64({static_cast<int64_t>(values.size())}, values, DType::U8);
     };
   };
-  EXPECT_EQ(findings(splits({0, 1, 2, 0})), Texts{});
-  EXPECT_EQ(findings(splits({0, 1, 3, 0})), Texts{"edge.split[2] is 3; expected 0 (train), 1 (valid) or 2 (test)"});
+  EXPECT_EQ(findings(splits({0, 1, 0, 1})), Texts{});
+  EXPECT_EQ(findings(splits({3, 1, 3, 1})), Texts{"edge.split[0] is 3; expected 0 (train), 1 (valid) or 2 (test)"});
   EXPECT_EQ(findings(splits({0, 1})), Texts{"edge.split holds U8 of shape [2]; expected U8 of shape [4]"});
+}
+
+TEST(CheckGraph, InversesInAnotherSplitThanTheirOriginals) {
+  const Texts expected = {
+      "edge 3 of edge type 1 `rev-writes` leads from node 2 to node 1 in the split train, but edge type 0 `writes`, of "
+      "which it is the inverse, has no such edge from node 1 to node 2 in train; expected inverse edges with the ends "
+      "and the split of their originals"};
+  auto leak = [](TensorFile &f) { f.tensors["edge.split"] = Tensor::fromInt64({4}, Ids{0, 2, 0, 0}, DType::U8); };
+  EXPECT_EQ(findings(leak), expected);
+  TemporaryFile file;
+  GraphContents contents = example();
+  leak(contents.tensors);
+  ASSERT_TRUE(saveGraphFile(file.path, contents).isOk());
+  auto loaded = loadGraphFile(file.path);
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.status().message(), file.path + ": " + expected.front());
+}
+
+TEST(CheckGraph, InversesMayComeInAnotherOrder) {
+  EXPECT_EQ(findings([](TensorFile &f) {
+              f.tensors["graph.dst"] = ids({2, 2, 1, 0});
+              f.tensors["edge.split"] = Tensor::fromInt64({4}, Ids{0, 2, 2, 0}, DType::U8);
+            }),
+            Texts{});
+}
+
+TEST(CheckGraph, InversesBetweenOtherNodes) {
+  const Texts found = findings([](TensorFile &f) {
+    f.tensors["graph.dst"] = ids({2, 2, 0, 0});
+    f.tensors["edge.split"] = Tensor::fromInt64({4}, Ids{0, 0, 0, 0}, DType::U8);
+  });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.front().substr(0, 70), "edge 3 of edge type 1 `rev-writes` leads from node 2 to node 0 in the ");
+}
+
+TEST(CheckGraph, InversesOfInverses) {
+  const std::string expected = "entry 0 of the metadata `edge_types`, `a`, has `inverse_of` 1, but entry 1, `b`, is an "
+                               "inverse itself; expected an edge type without `inverse_of`";
+  EXPECT_EQ(findings([](TensorFile &f) {
+              f.metadata["edge_types"] = R"([{"name":"a","inverse_of":1},{"name":"b","inverse_of":0}])";
+            }),
+            Texts{expected});
+}
+
+TEST(CheckGraph, NamesOfClasses) {
+  auto named = [](const char *names) { return [=](TensorFile &f) { f.metadata["label_names"] = names; }; };
+  EXPECT_EQ(findings(named(R"(["a", "a"])")),
+            Texts{"entries 0 and 1 of the metadata `label_names` are both `a`; expected different names"});
+  EXPECT_EQ(findings(named(R"(["a", ""])")), Texts{"entry 1 of the metadata `label_names` is empty; expected a name"});
 }
 
 TEST(CheckGraph, SeveralFindingsAreAllNamed) {

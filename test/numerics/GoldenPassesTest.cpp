@@ -6,6 +6,7 @@
 #include "compiler/Pipelines/Pipelines.h"
 
 #include <gtest/gtest.h>
+#include <mlir/Dialect/Func/IR/FuncOps.h>
 
 #include <cmath>
 #include <cstdint>

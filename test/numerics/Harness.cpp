@@ -1,6 +1,7 @@
 #include "test/numerics/Harness.h"
 
 #include "compiler/Import/Import.h"
+#include "interp/Interpreter.h"
 
 #include <gtest/gtest.h>
 

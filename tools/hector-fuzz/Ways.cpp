@@ -1,5 +1,7 @@
 #include "Ways.h"
 
+#include "interp/Interpreter.h"
+
 #include <algorithm>
 #include <cmath>
 

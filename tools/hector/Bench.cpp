@@ -7,6 +7,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/jit/Process.h"
 #include "runtime/storage/File.h"
+#include "training/Outputs.h"
 
 #include <charconv>
 #include <cstdio>
@@ -199,9 +200,12 @@ Status bench(const BenchCommandOptions &options, bool &isFine) {
   if (options.files.size() > 1 && !options.keepFolder.empty())
     return Status::invalid("--keep takes one benchmark, but " + std::to_string(options.files.size()) + " are given");
   for (const std::string &path : {options.jsonPath, options.svgPath})
-    if (!path.empty())
+    if (!path.empty()) {
       if (Status status = refuseOverwriting(path, options.files); !status.isOk())
         return status;
+      if (Status status = training::checkWritable(path); !status.isOk())
+        return status;
+    }
   std::vector<BenchFile> files;
   size_t numCells = 0;
   for (const std::string &path : options.files) {

@@ -254,6 +254,7 @@ Json rowJson(const BenchFile &file, const BenchRow &row) {
   json["gb_per_s"] = perSecond(result.predicted.bytes, median) / 1e9;
   json["gflop_per_s"] = perSecond(result.predicted.operations, median) / 1e9;
   json["peak_bytes"] = result.peakBytes;
+  json["plan"] = result.plan;
   if (row.memoryBytes)
     json["memory_bytes"] = *row.memoryBytes;
   if (!row.memoryFailure.empty())

@@ -1,19 +1,15 @@
 /// `hector compile`: a model as one of the compiler's forms.
 
 #include "Commands.h"
-#include "Summary.h"
-#include "compiler/Analysis/Cost.h"
-#include "compiler/Dialect/Flow/IR/Flow.h"
 #include "driver/Case.h"
 #include "driver/Cpu.h"
 #include "driver/Cuda.h"
+#include "driver/Forms.h"
 #include "driver/Program.h"
 #include "runtime/base/Interrupt.h"
 #include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
 #include "runtime/storage/File.h"
-
-#include <llvm/Support/raw_ostream.h>
 
 #include <charconv>
 #include <cstdio>
@@ -189,26 +185,11 @@ static Status compileModel(CompileOptions options) {
   if (Status status = program->runPasses(passes, output); !status.isOk())
     return status;
   const bool isPlan = isFile || options.emit == "plan";
-  const bool isLowered = isPlan || options.emit == "kern" || options.emit == "cpp" || options.emit == "cuda";
-  if (options.emit == "groups" || isLowered)
-    if (Status status = program->formGroups(output); !status.isOk())
-      return status;
   const cuda::Precision precision = precisionFromName(options.precision);
   std::string text;
-  if (options.emit == "summary") {
-    text = formatSummary(program->function(), *binding,
-                         {options.model.path, passes, dtype, plans, program->groupOptions(output), options.perOp});
-  } else if (options.emit == "kern") {
-    auto kern = kernText(*program);
-    if (!kern)
-      return kern.status();
-    text = std::move(*kern);
-  } else if (options.emit == "cpp") {
-    auto plan = makePlan(*program);
-    if (!plan)
-      return plan.status();
-    text = std::move(plan->source);
-  } else if (isPlan) {
+  if (isPlan) {
+    if (Status status = program->formGroups(output); !status.isOk())
+      return status;
     auto plan = isForGpu ? makeCudaPlan(*program, {.precision = precision, .wideIds = wideIds})
                          : makePlan(*program, {.wideIds = wideIds});
     if (!plan)
@@ -222,15 +203,12 @@ static Status compileModel(CompileOptions options) {
     if (isFile)
       return writePlan(options, *architectures, std::move(*plan), std::move(origin));
     text = exec::planText(*plan, origin);
-  } else if (options.emit == "cuda") {
-    auto plan = makeCudaPlan(*program, {.precision = precision, .wideIds = wideIds});
-    if (!plan)
-      return plan.status();
-    text = std::move(plan->source);
   } else {
-    llvm::raw_string_ostream out(text);
-    program->module().print(out);
-    out << '\n';
+    const SummaryOptions summary = {options.model.path, passes, dtype, plans, {}, options.perOp};
+    auto form = formText(*program, *binding, {options.emit, summary, precision, wideIds, output});
+    if (!form)
+      return form.status();
+    text = std::move(*form);
   }
   if (options.outPath.empty()) {
     std::fwrite(text.data(), 1, text.size(), stdout);  // what goes wrong is seen when the program ends

@@ -5,6 +5,7 @@
 #include "ImportProgress.h"
 #include "Options.h"
 #include "runtime/base/Interrupt.h"
+#include "runtime/base/Text.h"
 #include "runtime/data/Import.h"
 #include "runtime/graph/GraphFile.h"
 #include "runtime/storage/File.h"

@@ -4,6 +4,7 @@
 #include "Progress.h"
 #include "runtime/base/Interrupt.h"
 #include "runtime/base/Memory.h"
+#include "runtime/base/Text.h"
 #include "runtime/graph/GraphFile.h"
 #include "runtime/storage/File.h"
 #include "runtime/storage/Safetensors.h"
@@ -98,21 +99,6 @@ static Result<GraphReport> makeReport(const std::string &path) {
     }
   }
   return report;
-}
-
-std::string withCommas(int64_t number) {
-  const std::string digits = std::to_string(number);
-  std::string result;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0 && digits[i - 1] != '-')
-      result += ',';
-    result += digits[i];
-  }
-  return result;
-}
-
-std::string withCommas(int64_t number, const std::string &one, const std::string &many) {
-  return withCommas(number) + " " + (number == 1 ? one : many);
 }
 
 std::string formatMean(double value) {

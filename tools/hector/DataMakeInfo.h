@@ -57,10 +57,6 @@ std::string renderText(const GraphReport &report, bool utf8, int width = 80);
 std::string renderJson(const GraphReport &report);
 std::string renderSvg(const GraphReport &report);
 
-/// "21,111,007".
-std::string withCommas(int64_t number);
-/// "21,111,007 edges", "1 edge".
-std::string withCommas(int64_t number, const std::string &one, const std::string &many);
 /// Four digits or so: "0", "9.97", "11.4", "1,234".
 std::string formatMean(double value);
 /// The largest relations first, at most `limit`; equal ones in the graph's order.

@@ -1,6 +1,7 @@
 #include "DataMakeInfo.h"
 
 #include "runtime/base/FolderTest.h"
+#include "runtime/base/Text.h"
 #include "runtime/storage/Safetensors.h"
 
 #include <gtest/gtest.h>

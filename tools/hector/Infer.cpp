@@ -3,16 +3,20 @@
 #include "Commands.h"
 #include "runtime/base/Interrupt.h"
 #include "runtime/base/Memory.h"
+#include "runtime/base/Parallel.h"
 #include "runtime/base/Text.h"
 #include "runtime/graph/GraphFile.h"
 #include "runtime/storage/File.h"
-#include "training/Labels.h"
 #include "training/Metrics.h"
+#include "training/Outputs.h"
 #include "training/Predict.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
+#include <map>
+#include <numeric>
 
 namespace hector {
 
@@ -93,9 +97,70 @@ std::string className(const GraphFacts &facts, int64_t c) {
                                                           : std::to_string(c);
 }
 
+/// Labels of a graph, in the classes of a run.
+class GivenLabels {
+public:
+  GivenLabels(const GraphFile &graph, const GraphFacts &facts)
+      : graph(graph), facts(facts), label(graph.tensors.find("label")),
+        isNamed(!graph.labelNames.empty() && !facts.classes.empty() && graph.labelNames != facts.classes) {
+    const Tensor *nodes = graph.tensors.find("label.node");
+    if (!label || !nodes)
+      return;
+    entries.assign(static_cast<size_t>(graph.graph.numNodes()), -1);
+    for (int64_t i = 0; i < nodes->numElements(); ++i)
+      entries[static_cast<size_t>(nodes->intAt(i))] = i;
+    for (size_t c = 0; isNamed && c < facts.classes.size(); ++c)
+      numbers.emplace(facts.classes[c], static_cast<int64_t>(c));
+  }
+
+  bool isEmpty() const { return entries.empty(); }
+  /// Nodes have several classes each.
+  bool isMulti() const { return !isEmpty() && isFloat(label->dtype); }
+  bool hasLabel(int64_t node) const { return entries[static_cast<size_t>(node)] >= 0; }
+  /// The class of a node, as the graph numbers it.
+  int64_t given(int64_t node) const { return label->intAt(entries[static_cast<size_t>(node)]); }
+  /// The classes of a node, as the graph numbers them.
+  std::vector<int64_t> allGiven(int64_t node) const {
+    if (!isMulti())
+      return {given(node)};
+    std::vector<int64_t> classes;
+    const int64_t width = label->shape[1];
+    const int64_t first = entries[static_cast<size_t>(node)] * width;
+    for (int64_t c = 0; c < width; ++c) {
+      float value = 0;
+      std::memcpy(&value, label->bytes + static_cast<size_t>(first + c) * sizeof(value), sizeof(value));
+      if (value > 0.5F)
+        classes.push_back(c);
+    }
+    return classes;
+  }
+  /// The run's number of a class of the graph, -1 if the run does not know it. Names decide if both have them: numbers
+  /// depend on which classes a file has.
+  int64_t known(int64_t c) const {
+    if (!isNamed)
+      return c < facts.numClasses ? c : -1;
+    auto found = numbers.find(name(c));
+    return found == numbers.end() ? -1 : found->second;
+  }
+  /// What the graph calls a class; what the run does, if the graph has no names.
+  std::string name(int64_t c) const {
+    return c < static_cast<int64_t>(graph.labelNames.size()) ? graph.labelNames[static_cast<size_t>(c)]
+                                                             : className(facts, c);
+  }
+
+private:
+  const GraphFile &graph;
+  const GraphFacts &facts;
+  const Tensor *label;
+  bool isNamed;
+  std::vector<int64_t> entries;  // one per node: its place in `label`, -1: none
+  std::map<std::string, int64_t> numbers;
+};
+
 std::string classesAsCsv(const GraphFile &graph, const GraphFacts &facts, const Prediction &prediction,
-                         const std::vector<int64_t> &predicted, const std::vector<int64_t> &labels) {
+                         const std::vector<int64_t> &predicted, const GivenLabels &labels) {
   const auto types = typesOf(graph);
+  const bool hasLabels = !labels.isEmpty() && !labels.isMulti();
   std::string text = "node,name,type,class,probability,label\n";
   const std::span<const float> scores = numbersOf(prediction.out);
   for (int64_t node = 0; node < graph.graph.numNodes(); ++node) {
@@ -104,7 +169,7 @@ std::string classesAsCsv(const GraphFile &graph, const GraphFacts &facts, const 
         scores.subspan(static_cast<size_t>(node * prediction.width), static_cast<size_t>(prediction.width));
     text += nodeColumns(graph, types, node) + "," + csvField(className(facts, c)) + "," +
             shortNumber(probabilityOf(row, c)) + "," +
-            (labels.empty() ? "" : csvField(className(facts, labels[static_cast<size_t>(node)]))) + "\n";
+            (hasLabels && labels.hasLabel(node) ? csvField(labels.name(labels.given(node))) : "") + "\n";
   }
   return text;
 }
@@ -119,47 +184,120 @@ Status writeTensors(const std::string &path, const GraphFile &graph, Tensors ten
   return writeSafetensors(path, file);
 }
 
-Status checkEnding(const std::string &path, const char *option) {
+Status checkEnding(const std::string &path, const std::string &option) {
   if (path.empty() || path.ends_with(".csv") || path.ends_with(".safetensors"))
     return Status::ok();
-  return Status::invalid(std::string(option) + " " + inTicks(path) + " ends neither in .csv nor in .safetensors");
+  return Status::invalid(option + " " + inTicks(path) + " ends neither in .csv nor in .safetensors");
+}
+
+/// The nodes that the score is computed on: the test nodes, or all; those without a label are left out.
+struct ScoredNodes {
+  std::string what;
+  std::vector<int64_t> nodes;
+};
+
+ScoredNodes scoredNodes(const GraphFile &graph, const GivenLabels &labels) {
+  ScoredNodes scored;
+  auto add = [&](int64_t node) {
+    if (labels.hasLabel(node))
+      scored.nodes.push_back(node);
+  };
+  if (const Tensor *test = graph.tensors.find("split.test"); test && test->numElements() > 0) {
+    scored.what = "the test nodes";
+    for (int64_t i = 0; i < test->numElements(); ++i)
+      add(test->intAt(i));
+  } else {
+    scored.what = "all labelled nodes";
+    for (int64_t node = 0; node < graph.graph.numNodes(); ++node)
+      add(node);
+  }
+  return scored;
+}
+
+/// Says how many labels are of classes that the run does not know.
+void noteUnknown(const ScoredNodes &scored, const GivenLabels &labels) {
+  int64_t count = 0;
+  std::string example;
+  for (int64_t node : scored.nodes)
+    for (int64_t c : labels.allGiven(node))
+      if (labels.known(c) < 0) {
+        ++count;
+        if (example.empty())
+          example = labels.name(c);
+      }
+  if (count > 0)
+    std::fprintf(stderr, "note: %s of %s %s of classes that the run does not know, such as %s; %s left out\n",
+                 counted(count, "label").c_str(), scored.what.c_str(), count == 1 ? "is" : "are",
+                 inTicks(example).c_str(), count == 1 ? "it is" : "they are");
+}
+
+/// Says for which nodes there is no prediction, and what becomes of those that are scored.
+void noteNotFinite(const GraphFile &graph, const Prediction &prediction, const ScoredNodes &scored, bool isMulti) {
+  std::vector<int64_t> all(static_cast<size_t>(graph.graph.numNodes()));
+  std::iota(all.begin(), all.end(), int64_t{0});
+  const std::span<const float> rows = numbersOf(prediction.out);
+  const std::vector<int64_t> found = nodesNotFinite(all, rows, prediction.width);
+  if (found.empty())
+    return;
+  const bool isOne = found.size() == 1;
+  std::string text = counted(static_cast<int64_t>(found.size()), "node") + " of " + std::to_string(all.size()) +
+                     (isOne ? " has" : " have") + " no prediction, as the result is not finite there" +
+                     (isOne ? ": " : "; the first is ") + showNode(graph, found.front());
+  if (const size_t count = nodesNotFinite(scored.nodes, rows, prediction.width).size(); count > 0)
+    text += "; " + std::to_string(count) + " of " + scored.what +
+            (isMulti      ? " lack the classes with such scores"
+             : count == 1 ? " counts as wrong and is left out of the table"
+                          : " count as wrong and are left out of the table");
+  std::fflush(stdout);
+  std::fprintf(stderr, "note: %s\n", text.c_str());
 }
 
 /// Prints how well classes are predicted, as far as the graph knows them.
-void printScore(const GraphFile &graph, const GraphFacts &facts, const std::vector<int64_t> &predicted,
-                const std::vector<int64_t> &labels) {
-  std::vector<int64_t> nodes;
-  std::string what = "all labelled nodes";
-  if (const Tensor *test = graph.tensors.find("split.test"); test && test->numElements() > 0) {
-    what = "the test nodes";
-    for (int64_t i = 0; i < test->numElements(); ++i)
-      nodes.push_back(test->intAt(i));
-  } else {
-    for (size_t node = 0; node < labels.size(); ++node)
-      nodes.push_back(static_cast<int64_t>(node));
-  }
+void printScore(const ScoredNodes &scored, const GraphFacts &facts, const std::vector<int64_t> &predicted,
+                const GivenLabels &labels) {
   std::vector<int64_t> truth, guess;
-  for (int64_t node : nodes)
-    if (labels[static_cast<size_t>(node)] >= 0 && labels[static_cast<size_t>(node)] < facts.numClasses) {
-      truth.push_back(labels[static_cast<size_t>(node)]);
+  for (int64_t node : scored.nodes)
+    if (const int64_t c = labels.known(labels.given(node)); c >= 0) {
+      truth.push_back(c);
       guess.push_back(predicted[static_cast<size_t>(node)]);
     }
   if (truth.empty())
     return;
-  const Confusion confusion = confusionOf(truth, guess, facts.numClasses);
-  std::printf("%s: accuracy %.4f, macro F1 %.4f\n\n%s\n", what.c_str(), confusion.accuracy(), confusion.macroF1(),
-              formatConfusion(confusion, facts.classes).c_str());
+  const ClassScore score = classScore(truth, guess, facts.numClasses);
+  std::printf("%s: accuracy %.4f, macro F1 %.4f\n", scored.what.c_str(), score.accuracy, score.macroF1);
+  if (facts.numClasses > kMostConfusionClasses)
+    return;
+  if (const Confusion confusion = confusionOf(truth, guess, facts.numClasses); confusion.total() > 0)
+    std::printf("\n%s\n", formatConfusion(confusion, facts.classes).c_str());
+}
+
+/// The same for several classes per node.
+void printMultiLabelScore(const ScoredNodes &scored, const GraphFacts &facts, std::span<const float> out,
+                          const GivenLabels &labels) {
+  const auto width = static_cast<size_t>(facts.numClasses);
+  std::vector<float> targets(scored.nodes.size() * width), scores;
+  for (size_t i = 0; i < scored.nodes.size(); ++i) {
+    for (int64_t c : labels.allGiven(scored.nodes[i]))
+      if (const int64_t known = labels.known(c); known >= 0)
+        targets[i * width + static_cast<size_t>(known)] = 1;
+    const std::span<const float> row = out.subspan(static_cast<size_t>(scored.nodes[i]) * width, width);
+    scores.insert(scores.end(), row.begin(), row.end());
+  }
+  if (targets.empty())
+    return;
+  const MultiLabelScore score = multiLabelScore(scores, targets, facts.numClasses);
+  std::printf("%s: micro F1 %.4f, macro F1 %.4f\n", scored.what.c_str(), score.microF1, score.macroF1);
 }
 
 Status infer(const InferCommandOptions &options) {
-  for (const auto &[path, option] :
-       {std::pair(options.outPath, "--out"), std::pair(options.embeddingsPath, "--embeddings")}) {
-    if (Status status = checkEnding(path, option); !status.isOk())
+  const OutputFile outputs[] = {{"--out", options.outPath}, {"--embeddings", options.embeddingsPath}};
+  for (const OutputFile &output : outputs)
+    if (Status status = checkEnding(output.path, output.option); !status.isOk())
       return status;
-    const std::vector<std::string> readFiles = {options.graphPath, options.checkpointPath};
-    if (Status status = refuseOverwriting(path, readFiles); !status.isOk())
-      return status;
-  }
+  const std::string readFiles[] = {options.graphPath, options.checkpointPath};
+  if (Status status = checkOutputs(outputs, readFiles); !status.isOk())
+    return status;
+  ThreadLimit limit(options.threads > 0 ? options.threads : numThreads());
   PredictOptions how;
   how.threads = options.threads;
   how.withHidden = !options.embeddingsPath.empty();
@@ -172,6 +310,8 @@ Status infer(const InferCommandOptions &options) {
   auto checkpoint = loadCheckpoint(options.checkpointPath);
   if (!checkpoint)
     return std::move(checkpoint).status();
+  if (Status status = checkModels(*checkpoint); !status.isOk())
+    return std::move(status).during(options.checkpointPath);
   auto graph = loadGraphFile(options.graphPath);
   if (!graph)
     return std::move(graph).status();
@@ -179,6 +319,10 @@ Status infer(const InferCommandOptions &options) {
   // Encoders of links have no layer after their rows.
   how.withHidden &= !isLink;
   auto prediction = predict(*checkpoint, *graph, how);
+  // A place is one in the text of a layer, which the checkpoint keeps.
+  if (!prediction && prediction.status().isLocated())
+    return Status::invalid(options.checkpointPath + ": a layer that it keeps cannot be compiled for " +
+                           inTicks(options.graphPath) + "\n" + prediction.status().message());
   if (!prediction)
     return std::move(prediction).status().during(options.graphPath);
   const GraphFacts &facts = checkpoint->graph;
@@ -186,17 +330,24 @@ Status infer(const InferCommandOptions &options) {
               isLink ? "embeddings" : (std::to_string(facts.numClasses) + " classes").c_str(),
               isLink ? "step" : "epoch",
               static_cast<long long>(checkpoint->best.empty() ? checkpoint->epoch : checkpoint->bestEpoch));
-  std::vector<int64_t> predicted, labels;
-  const Tensor *label = graph->tensors.find("label"), *labelled = graph->tensors.find("label.node");
-  const bool isMulti = !isLink && label && isFloat(label->dtype);
-  if (!isLink && !isMulti) {
+  std::vector<int64_t> predicted;
+  const GivenLabels labels(*graph, facts);
+  // Runs of earlier versions do not say, so the graph decides.
+  const bool isMulti = !isLink && facts.isMulti.value_or(labels.isMulti());
+  if (!isLink && !isMulti)
     predicted = predictedClasses(numbersOf(prediction->out), prediction->width);
-    if (label && labelled) {
-      labels.assign(static_cast<size_t>(graph->graph.numNodes()), -1);
-      for (int64_t i = 0; i < labelled->numElements(); ++i)
-        labels[static_cast<size_t>(labelled->intAt(i))] = label->intAt(i);
-      printScore(*graph, facts, predicted, labels);
-    }
+  const bool isCompared = !isLink && !labels.isEmpty() && (isMulti || !labels.isMulti());
+  const ScoredNodes scored = isCompared ? scoredNodes(*graph, labels) : ScoredNodes();
+  noteNotFinite(*graph, *prediction, scored, isMulti);
+  if (!isLink && !isMulti && labels.isMulti()) {
+    std::fprintf(stderr, "note: nodes of the graph have several classes each, but the run predicts one; labels are not "
+                         "compared\n");
+  } else if (isCompared) {
+    noteUnknown(scored, labels);
+    if (isMulti)
+      printMultiLabelScore(scored, facts, numbersOf(prediction->out), labels);
+    else
+      printScore(scored, facts, predicted, labels);
   }
   auto write = [&](const std::string &path, const std::string &csv, Tensors tensors) -> Status {
     Status status = path.ends_with(".csv") ? replaceFile(path, csv) : writeTensors(path, *graph, std::move(tensors));

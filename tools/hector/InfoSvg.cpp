@@ -3,6 +3,7 @@
 #include "DataMakeInfo.h"
 #include "runtime/base/Drawing.h"
 #include "runtime/base/Memory.h"
+#include "runtime/base/Text.h"
 
 #include <algorithm>
 #include <array>

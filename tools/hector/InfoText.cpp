@@ -2,6 +2,7 @@
 
 #include "DataMakeInfo.h"
 #include "runtime/base/Memory.h"
+#include "runtime/base/Text.h"
 #include "runtime/storage/Tensor.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 #include "MachineCommand.h"
 
 #include "Commands.h"
-#include "DataMakeInfo.h"
 #include "Options.h"
 #include "Progress.h"
 #include "runtime/base/Interrupt.h"
+#include "runtime/base/Text.h"
 #include "runtime/machine/Measure.h"
 
 #include <CLI/CLI.hpp>

@@ -11,13 +11,15 @@
 #include "runtime/storage/File.h"
 #include "training/Config.h"
 #include "training/LinkTrain.h"
+#include "training/Number.h"
+#include "training/Outputs.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <unistd.h>
+#include <limits>
 
 namespace hector {
 
@@ -36,16 +38,9 @@ std::string formatDuration(double seconds) {
   return text;
 }
 
-/// Fails now if a file could not be written at the end of a long run.
-Status checkWritable(const std::string &path) {
-  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
-  std::error_code error;
-  if (!std::filesystem::is_directory(folder, error))
-    return Status::invalid(path + ": cannot be written: the folder " + inTicks(folder.string()) +
-                           " does not exist; create it first");
-  if (::access(folder.c_str(), W_OK) != 0 && ::access(path.c_str(), W_OK) != 0)
-    return Status::invalid(path + ": cannot be written: the folder " + inTicks(folder.string()) + " is read-only");
-  return Status::ok();
+/// What `epochs` counts.
+std::string unitOf(const Config &config) {
+  return config.task == Task::Link ? "step" : "epoch";
 }
 
 template <class T, class U> void replace(T &value, const std::optional<U> &given) {
@@ -53,8 +48,30 @@ template <class T, class U> void replace(T &value, const std::optional<U> &given
     value = static_cast<T>(*given);
 }
 
+/// Fails if a flag changes what a run relies on that was begun with `config`.
+Status checkResumed(const Config &config, const TrainCommandOptions &options) {
+  const bool isSgd = config.optimiser.kind == OptimiserKind::Sgd;
+  struct Flag {
+    const char *name;
+    bool isChanged;
+  };
+  for (const auto &[name, isChanged] : {
+           Flag{"--task", options.task && taskFromName(*options.task) != config.task},
+           Flag{"--input", options.input && inputKindFromName(*options.input) != config.input.kind},
+           Flag{"--input-size", options.inputSize && options.inputSize != config.input.size},
+           // What sgd keeps is not what adam and adamw keep.
+           Flag{"--optimiser", options.optimiser && (*options.optimiser == "sgd") != isSgd},
+           Flag{"--valid-share", options.validShare && *options.validShare != config.validShare},
+           Flag{"--seed", options.seed && *options.seed != config.seed},
+           Flag{"--passes", options.passes && *options.passes != config.passes},
+       })
+    if (isChanged)
+      return Status::invalid(std::string("--resume continues a run as it was begun; leave out ") + name);
+  return Status::ok();
+}
+
 /// Has flags replace what a configuration says.
-Status applyFlags(Config &config, const TrainCommandOptions &options) {
+Status applyFlags(Config &config, const TrainCommandOptions &options, ConfigRules rules) {
   if (!options.layers.empty()) {
     config.layers.clear();
     for (const std::string &text : options.layers) {
@@ -73,11 +90,20 @@ Status applyFlags(Config &config, const TrainCommandOptions &options) {
   word(config.input.kind, options.input, inputKindFromName);
   word(config.optimiser.kind, options.optimiser, optimiserFromName);
   word(config.schedule.kind, options.schedule, scheduleFromName);
+  // What only another schedule has goes with it.
+  if (options.schedule && config.schedule.kind != ScheduleKind::Step)
+    config.schedule.every = ScheduleConfig().every;
+  if (options.schedule && config.schedule.kind == ScheduleKind::Constant)
+    config.schedule.factor = ScheduleConfig().factor;
   word(config.classWeights, options.classWeights, classWeightsFromName);
   if (options.inputSize)
     config.input.size = *options.inputSize;
   replace(config.optimiser.rate, options.rate);
   replace(config.optimiser.decay, options.decay);
+  if (options.dropout && config.layers.size() < 2)
+    return Status::invalid("--dropout is for all layers but the last, and there is " +
+                           std::string(config.layers.empty() ? "none" : "one") +
+                           "; write it behind the layer, as in --layer rgcn:16,dropout=0.5");
   if (options.dropout)
     for (size_t i = 0; i + 1 < config.layers.size(); ++i)
       config.layers[i].dropout = *options.dropout;
@@ -88,15 +114,21 @@ Status applyFlags(Config &config, const TrainCommandOptions &options) {
   replace(config.validShare, options.validShare);
   replace(config.link.negatives, options.negatives);
   replace(config.link.batch, options.batch);
+  for (const auto &[name, given] : {std::pair("--negatives", options.negatives), {"--batch", options.batch}})
+    if (given && config.task != Task::Link)
+      return Status::invalid(std::string(name) +
+                             " is for links, but the task is classify; leave it out, or give --task "
+                             "link");
   replace(config.seed, options.seed);
   replace(config.threads, options.threads);
   replace(config.passes, options.passes);
-  return checkConfig(config);
+  return checkConfig(config, rules);
 }
 
 /// The configuration that the options ask for, and the run that is continued.
 Result<TrainOptions> readOptions(const TrainCommandOptions &options) {
   TrainOptions train;
+  ConfigRules rules = ConfigRules::All;
   train.checkpointPath = options.outPath;
   if (!options.memoryLimit.empty()) {
     const auto bytes = parseBytes(options.memoryLimit);
@@ -112,8 +144,15 @@ Result<TrainOptions> readOptions(const TrainCommandOptions &options) {
     auto checkpoint = loadCheckpoint(options.resumePath);
     if (!checkpoint)
       return std::move(checkpoint).status();
+    if (Status status = checkModels(*checkpoint); !status.isOk())
+      return std::move(status).during(options.resumePath);
     train.config = checkpoint->config;
     train.resume = std::move(*checkpoint);
+    if (Status status = checkResumed(train.config, options); !status.isOk())
+      return status;
+    // A run of an earlier version continues as it is. Otherwise no flag may break a rule.
+    if (!checkConfig(train.config).isOk())
+      rules = ConfigRules::Kept;
   } else if (!options.configPath.empty()) {
     auto config = readConfig(options.configPath);
     if (!config)
@@ -122,10 +161,11 @@ Result<TrainOptions> readOptions(const TrainCommandOptions &options) {
   } else if (options.layers.empty() && options.task != "link") {
     return Status::invalid("which layers? Give --layer, as in --layer rgcn:16,relu --layer rgcn, or --config FILE");
   }
-  if (Status status = applyFlags(train.config, options); !status.isOk())
+  if (Status status = applyFlags(train.config, options, rules); !status.isOk())
     return status;
-  if (train.resume && train.resume->epoch >= train.config.epochs)
-    return Status::invalid(options.resumePath + " has " + counted(train.resume->epoch, "epoch") +
+  // With as many epochs as are done, only the final evaluation is left.
+  if (train.resume && train.resume->epoch > train.config.epochs)
+    return Status::invalid(options.resumePath + " has " + counted(train.resume->epoch, unitOf(train.config)) +
                            " already, and --epochs asks for " + std::to_string(train.config.epochs) +
                            "; give a larger number");
   // A run that is continued stays in its file.
@@ -155,8 +195,8 @@ public:
     const double rate = done / std::max(elapsed, 1e-9);
     char numbers[96];
     std::snprintf(numbers, sizeof numbers, "loss %.4f", record.loss);
-    std::string text = std::string(config.task == Task::Link ? "step " : "epoch ") + std::to_string(record.epoch) +
-                       "/" + std::to_string(config.epochs) + "  " + numbers;
+    std::string text =
+        unitOf(config) + " " + std::to_string(record.epoch) + "/" + std::to_string(config.epochs) + "  " + numbers;
     for (const auto &[name, value] : latest) {
       std::snprintf(numbers, sizeof numbers, "  %s %.4f", name.c_str(), value);
       text += numbers;
@@ -194,15 +234,15 @@ bool isComplete(const TrainResult &result) {
 /// What a run came to.
 void printResult(const GraphFile &graph, const TrainResult &result, const TrainOptions &options) {
   const Checkpoint &checkpoint = result.checkpoint;
-  const char *unit = options.config.task == Task::Link ? "step" : "epoch";
+  const std::string unit = unitOf(options.config);
   if (result.reason == StopReason::Patience)
-    std::printf("stopped at epoch %lld: no better validation for %lld epochs\n",
-                static_cast<long long>(result.stoppedAt), static_cast<long long>(options.config.patience));
+    std::printf("stopped at %s %lld: no better validation for %s\n", unit.c_str(),
+                static_cast<long long>(result.stoppedAt), counted(options.config.patience, unit).c_str());
   if (result.reason == StopReason::Interrupted)
-    std::printf("interrupted after %s %lld of %lld\n", unit, static_cast<long long>(checkpoint.epoch),
+    std::printf("interrupted after %s %lld of %lld\n", unit.c_str(), static_cast<long long>(checkpoint.epoch),
                 static_cast<long long>(options.config.epochs));
   if (checkpoint.bestEpoch > 0)
-    std::printf("best %s: %lld, %.4f in validation\n", unit, static_cast<long long>(checkpoint.bestEpoch),
+    std::printf("best %s: %lld, %.4f in validation\n", unit.c_str(), static_cast<long long>(checkpoint.bestEpoch),
                 checkpoint.bestMetric);
   if (!result.metrics.empty())
     std::printf("%s\n", metricsText(result.metrics).c_str());
@@ -211,11 +251,13 @@ void printResult(const GraphFile &graph, const TrainResult &result, const TrainO
   if (result.confusion && result.confusion->total() > 0)
     std::printf("\n%s\n", formatConfusion(*result.confusion, graph.labelNames).c_str());
   if (result.secondsPerEpoch > 0)
-    std::printf("%.4g ms per %s, %s for the plan, %s in all\n", result.secondsPerEpoch * 1e3, unit,
+    std::printf("%.4g ms per %s, %s for the plan, %s in all\n", result.secondsPerEpoch * 1e3, unit.c_str(),
                 formatBytes(result.planBytes).c_str(), formatBytes(peakResidentBytes()).c_str());
 }
 
 Status writeHistory(const TrainResult &result, const TrainCommandOptions &options, const std::string &title) {
+  // What an interrupted run has done is written all the same.
+  InterruptShield shield;
   const std::vector<EpochRecord> &history = result.checkpoint.history;
   if (!options.metricsPath.empty()) {
     if (Status status = replaceFile(options.metricsPath, formatHistory(history)); !status.isOk())
@@ -223,7 +265,7 @@ Status writeHistory(const TrainResult &result, const TrainCommandOptions &option
     std::printf("wrote %s\n", options.metricsPath.c_str());
   }
   if (!options.svgPath.empty()) {
-    const bool isMulti = !history.empty() && history.back().metrics.contains("train.micro_f1");
+    const bool isMulti = result.checkpoint.graph.isMulti.value_or(false);
     const std::string metric = result.checkpoint.config.task == Task::Link ? "mrr" : isMulti ? "micro_f1" : "accuracy";
     if (Status status = replaceFile(options.svgPath, drawHistory(history, metric, title)); !status.isOk())
       return status;
@@ -293,11 +335,17 @@ void printSeeds(const std::vector<std::pair<uint64_t, std::map<std::string, doub
 }
 
 /// Says that the loss is no number any more, and what stays.
-Status diverged(const TrainResult &result, const TrainCommandOptions &options) {
-  const bool isKept = !options.outPath.empty() && result.checkpoint.epoch >= result.checkpoint.config.checkpoint;
-  return Status::invalid("the loss is no finite number any more in epoch " + std::to_string(result.stoppedAt) +
-                         "; try a smaller --rate than " + std::to_string(result.checkpoint.config.optimiser.rate) +
-                         (isKept ? "; " + options.outPath + " has the run as it was before" : ""));
+Status diverged(const TrainResult &result, const TrainOptions &train, const TrainCommandOptions &options) {
+  const std::string unit = unitOf(train.config);
+  // Nothing has been learnt before the first step, so the rate is not the cause.
+  if (result.stoppedAt == 1)
+    return Status::invalid("the loss is no finite number in the first " + unit +
+                           "; check the features with `hector data check " + options.graphPath + "`");
+  // A continued run that stays in its file is there, whether or not it was written again.
+  const bool isKept = result.isSaved || (train.resume && train.checkpointPath == options.resumePath);
+  return Status::invalid("the loss is no finite number any more in " + unit + " " + std::to_string(result.stoppedAt) +
+                         "; try a smaller --rate than " + formatNumber(train.config.optimiser.rate) +
+                         (isKept ? "; " + train.checkpointPath + " has the run as it was before" : ""));
 }
 
 Status trainSeeds(const GraphFile &graph, TrainOptions train, const TrainCommandOptions &options) {
@@ -310,7 +358,7 @@ Status trainSeeds(const GraphFile &graph, TrainOptions train, const TrainCommand
     if (!result)
       return std::move(result).status();
     if (result->reason == StopReason::Diverged)
-      return diverged(*result, options);
+      return diverged(*result, train, options);
     if (!isComplete(*result))
       return Status::failed("interrupted");
     std::fprintf(stderr, "seed %llu: %s\n", static_cast<unsigned long long>(train.config.seed),
@@ -340,22 +388,30 @@ Status train(const TrainCommandOptions &options) {
   if (options.numSeeds > 1 && !(options.outPath.empty() && options.resumePath.empty() && options.metricsPath.empty() &&
                                 options.svgPath.empty()))
     return Status::invalid("--seeds trains several times and sums up; leave out --out, --resume, --metrics and --svg");
+  constexpr uint64_t kLastSeed = std::numeric_limits<int64_t>::max();
+  if (const auto more = static_cast<uint64_t>(options.numSeeds - 1); settings->config.seed > kLastSeed - more)
+    return Status::invalid("--seeds " + std::to_string(options.numSeeds) + " from seed " +
+                           std::to_string(settings->config.seed) + " on goes beyond the largest seed, " +
+                           std::to_string(kLastSeed) + "; start at " + std::to_string(kLastSeed - more) + " or below");
   if (options.isDry) {
     std::printf("%s", formatConfig(settings->config).c_str());
     return Status::ok();
   }
   if (options.graphPath.empty())
     return Status::invalid("which graph? Give --graph FILE, as `hector data import` writes it");
-  std::vector<std::string> readFiles = {options.graphPath, options.configPath};
+  std::vector<std::string> readFiles = {options.graphPath, options.configPath, options.resumePath};
   for (const LayerConfig &layer : settings->config.layers)
-    readFiles.push_back(layer.model);
-  for (const std::string &path : {options.outPath, options.metricsPath, options.svgPath})
-    if (!path.empty()) {
-      if (Status status = refuseOverwriting(path, readFiles); !status.isOk())
-        return status;
-      if (Status status = checkWritable(path); !status.isOk())
-        return status;
-    }
+    if (isModelPath(layer.model))
+      readFiles.push_back(layer.model);
+  const OutputFile outputs[] = {
+      {options.outPath.empty() ? "--resume" : "--out", settings->checkpointPath, options.resumePath},
+      {"--metrics", options.metricsPath},
+      {"--svg", options.svgPath},
+  };
+  if (Status status = checkOutputs(outputs, readFiles); !status.isOk())
+    return status;
+  if (!settings->checkpointPath.empty())
+    removeLeftovers(settings->checkpointPath);
   auto graph = loadGraphFile(options.graphPath);
   if (!graph)
     return std::move(graph).status();
@@ -370,7 +426,7 @@ Status train(const TrainCommandOptions &options) {
   if (result->reason == StopReason::Diverged) {
     if (Status status = writeHistory(*result, options, titleOf(*settings, options)); !status.isOk())
       return status;
-    return diverged(*result, options);
+    return diverged(*result, *settings, options);
   }
   printResult(*graph, *result, *settings);
   if (!settings->checkpointPath.empty())

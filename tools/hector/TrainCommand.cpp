@@ -5,9 +5,26 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
+#include <limits>
 #include <memory>
+#include <system_error>
 
 namespace hector {
+
+/// A check that an option's value is a number. `checkConfig` knows which are allowed, as for configuration files.
+static CLI::Validator anyNumber() {
+  return CLI::Validator(
+      [](std::string &value) -> std::string {
+        double number = 0;
+        const char *end = value.data() + value.size();
+        auto [rest, error] = std::from_chars(value.data(), end, number);
+        if (value.empty() || value.starts_with("--"))
+          return "a number is missing";
+        return rest != end || error != std::errc() ? "`" + value + "` is not a number" : "";
+      },
+      "");
+}
 
 static void addLimits(CLI::App &command, std::string &memoryLimit) {
   command.add_option("--memory-limit", memoryLimit, "The most memory that plans may take, such as 8G")
@@ -24,11 +41,13 @@ static CLI::App *addTrainOptions(CLI::App &app, TrainCommandOptions &options) {
                      std::vector<std::string> words) {
     train->add_option(name, word, help)->check(oneOf(std::move(words)))->type_name("NAME");
   };
-  auto addNumber = [&](const char *name, auto &number, const char *help, double min, double max) {
-    train->add_option(name, number, help)->check(realNumber(min, max))->type_name("NUMBER");
+  auto addNumber = [&](const char *name, auto &number, const char *help) {
+    train->add_option(name, number, help)->check(anyNumber())->type_name("NUMBER");
   };
-  auto addWhole = [&](const char *name, std::optional<int64_t> &number, const char *help, int64_t min) {
-    train->add_option(name, number, help)->transform(wholeNumber<int64_t>(min, int64_t{1} << 40))->type_name("NUMBER");
+  auto addWhole = [&](const char *name, std::optional<int64_t> &number, const char *help) {
+    train->add_option(name, number, help)
+        ->transform(wholeNumber<int64_t>(std::numeric_limits<int64_t>::min()))
+        ->type_name("NUMBER");
   };
   addFile("--graph", options.graphPath, "The graph, with labels and a split (.safetensors)");
   addFile("--config", options.configPath, "The configuration (.toml); flags replace what it says");
@@ -48,21 +67,21 @@ static CLI::App *addTrainOptions(CLI::App &app, TrainCommandOptions &options) {
   addFile("--svg", options.svgPath, "Draws the loss and the accuracy");
   addWord("--task", options.task, "What is learnt: classes of nodes, or links", {"classify", "link"});
   addWord("--input", options.input, "Where the rows of nodes come from", {"auto", "features", "embedding"});
-  addWhole("--input-size", options.inputSize, "Numbers per node of embeddings and of projected features", 1);
+  addWhole("--input-size", options.inputSize, "Numbers per node of embeddings and of projected features");
   addWord("--optimiser", options.optimiser, "How parameters learn", {"sgd", "adam", "adamw"});
-  addNumber("--rate", options.rate, "The learning rate", 1e-12, 1e6);
-  addNumber("--decay", options.decay, "The decay of weights", 0, 1e6);
+  addNumber("--rate", options.rate, "The learning rate");
+  addNumber("--decay", options.decay, "The decay of weights");
   addWord("--schedule", options.schedule, "How the learning rate changes", {"constant", "linear", "cosine", "step"});
-  addNumber("--dropout", options.dropout, "Dropout after every layer but the last", 0, 0.999);
+  addNumber("--dropout", options.dropout, "Dropout after every layer but the last");
   addWord("--class-weights", options.classWeights, "Whether rare classes count more", {"none", "balanced"});
-  addWhole("--epochs", options.epochs, "How often all training nodes are seen; of link prediction: steps", 1);
-  addWhole("--patience", options.patience, "Stops after so many epochs without a better validation; 0: never", 0);
+  addWhole("--epochs", options.epochs, "How often all training nodes are seen; of link prediction: steps");
+  addWhole("--patience", options.patience, "Stops after so many epochs without a better validation; 0: never");
   addNumber("--valid-share", options.validShare,
-            "The share of the training nodes that validate where the graph has none that do", 0, 0.9);
-  addWhole("--evaluate", options.evaluate, "Epochs between two looks at the accuracy", 1);
-  addWhole("--checkpoint", options.checkpoint, "Epochs between two times that --out is written", 1);
-  addWhole("--negatives", options.negatives, "Link prediction: replaced triples for each query", 1);
-  addWhole("--batch", options.batch, "Link prediction: true triples of a step", 1);
+            "The share of the training nodes that validate where the graph has none that do");
+  addWhole("--evaluate", options.evaluate, "Epochs between two looks at the accuracy");
+  addWhole("--checkpoint", options.checkpoint, "Epochs between two times that --out is written");
+  addWhole("--negatives", options.negatives, "Link prediction: replaced triples for each query");
+  addWhole("--batch", options.batch, "Link prediction: true triples of a step");
   train->add_option("--seed", options.seed, "All that is drawn depends on it")
       ->transform(wholeNumber<uint64_t>())
       ->type_name("NUMBER");

@@ -28,6 +28,8 @@ namespace {
 /// and those of the last are written. Rows of a few numbers are more, since a tile takes some time of its own; and sums
 /// of outer products are read and written once a tile. On a GPU, enough for the warps of a block.
 constexpr int64_t kTileRows = 4, kTallTileRows = 32, kTileRowsOnGpu = 64;
+/// Blocks whose columns are at most this many bytes have twice as many rows.
+constexpr int64_t kNarrowBytes = 64;
 /// What the rows of a tile that a product reads take at least, if they are few.
 constexpr int64_t kTileRowBytes = 1024;
 /// What the buffers of a tile may take together: near a core, or in the shared memory of a block.
@@ -573,7 +575,7 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
   // Rows of a tile share their weights, or a tile is one row.
   const bool isGpu = flow::Machine(group->getParentOfType<mlir::func::FuncOp>()).isGpu();
   bool isTall = true, hasOuter = false;
-  int64_t rowBytes = 0, leftBytes = 1;
+  int64_t rowBytes = 0, leftBytes = 1, columnBytes = 0;
   llvm::DenseSet<Value> counted;
   for (Operation *op : products) {
     const bool isLinear = mlir::isa<flow::LinearOp>(op);
@@ -587,19 +589,22 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
     leftBytes = std::max(leftBytes, 4 * mlir::cast<RowsType>(op->getOperand(0).getType()).getRowSize());
     if (!isLinear)
       continue;
+    const auto result = mlir::cast<RowsType>(op->getResult(0).getType());
+    columnBytes = std::max(columnBytes, result.getShape().back() * (result.getElementType().isF64() ? 8 : 4));
     Map map = flow::readMap(op, 1);
     bool isShared = map == Map::One || (type == Domain::EdgeType && map == Map::EdgeType) ||
                     (type == Domain::NodeType && map == Map::NodeType);
     isTall &= isShared;
   }
   int64_t height = 1;
+  const int64_t blockRows = columnBytes <= kNarrowBytes ? 2 * kTileRows : kTileRows;
   if (isTall)
-    height = std::clamp<int64_t>(kTileBytes / std::max<int64_t>(rowBytes, 1), isGpu ? 1 : kTileRows,
+    height = std::clamp<int64_t>(kTileBytes / std::max<int64_t>(rowBytes, 1), isGpu ? 1 : blockRows,
                                  isGpu      ? kTileRowsOnGpu
                                  : hasOuter ? kTallTileRows
-                                            : std::clamp(kTileRowBytes / leftBytes, kTileRows, kTallTileRows));
-  if (!isGpu && height > kTileRows)
-    height -= height % kTileRows;
+                                            : std::clamp(kTileRowBytes / leftBytes, blockRows, kTallTileRows));
+  if (!isGpu && height > blockRows)
+    height -= height % blockRows;
   if (isGpu && height > 16)
     height -= height % 16;  // rows of a matrix instruction
   kern::TileOp tile = makeTile(type, height);

@@ -1,9 +1,14 @@
 /// Writes kernels as C++ and their launches as a plan.
 #pragma once
 
-#include "compiler/Dialect/Kern/IR/Kern.h"
 #include "runtime/base/Status.h"
 #include "runtime/exec/Plan.h"
+
+#include <string>
+
+namespace mlir {
+class ModuleOp;
+}
 
 namespace hector {
 

@@ -626,7 +626,7 @@ void KernelWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) 
   std::string index = std::to_string(mlir::cast<mlir::BlockArgument>(total.getTable()).getArgNumber());
   const std::string &table = tables.at(total.getTable());
   out.line("");
-  out.line("// Joins what the pieces of " + symbol + " left for " + table + ".");
+  out.comment("Joins what the pieces of " + symbol + " left for " + table + ".");
   out.open("HECTOR_KERNEL void " + symbol + "_join" + std::to_string(number) +
            "(const cpu::Frame &frame, int64_t begin, int64_t end)");
   out.line(type + " *" + table + " = cpu::table<" + type + ">(frame, " + index + ");");

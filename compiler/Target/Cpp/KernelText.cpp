@@ -294,10 +294,10 @@ void KernelText::noteUnits() {
 /// What a person wants to know before reading the loops.
 void KernelText::writeSummary(Writer &out) {
   std::string where = sourceLines(kernel);
-  out.line("// " + flow::stringifyLoop(kernel.getLoop()).str() + " " + cpp::levelName(kernel.getDomain()) +
-           (where.empty() ? "" : ", " + where));
+  out.comment(flow::stringifyLoop(kernel.getLoop()).str() + " " + cpp::levelName(kernel.getDomain()) +
+              (where.empty() ? "" : ", " + where));
   for (const std::string &line : summarize(kernel, [&](Value table) { return tables.at(table); }))
-    out.line("//   " + line);
+    out.comment("  " + line);
 }
 
 }  // namespace hector

@@ -39,4 +39,15 @@ void Writer::line(std::string_view text) {
   out += '\n';
 }
 
+void Writer::comment(std::string_view text) {
+  std::string shown = "// " + std::string(text);
+  for (char &letter : shown)
+    if (static_cast<unsigned char>(letter) < ' ' || letter == 0x7f)
+      letter = '?';
+  // A backslash, also one before spaces, would have the next line belong to the comment.
+  for (size_t last = shown.find_last_not_of(' '); shown[last] == '\\'; --last)
+    shown[last] = '?';
+  line(shown);
+}
+
 }  // namespace hector

@@ -11,6 +11,9 @@ class Writer {
 public:
   /// Writes a line, or several if it is long. Comments and directives stay as they are.
   void line(std::string_view text);
+  /// Writes a comment: a single line that ends where it ends, whatever the names in it. Those of files and types are
+  /// not ours, and must not become code.
+  void comment(std::string_view text);
   /// Writes a line that ends in ` {`.
   void open(std::string_view text) {
     line(std::string(text) + " {");

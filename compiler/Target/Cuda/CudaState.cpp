@@ -539,7 +539,7 @@ void CudaWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) {
   const std::string &table = tables.at(total.getTable());
   std::string name = symbol + "_join" + std::to_string(number);
   out.line("");
-  out.line("// Joins what the pieces of " + symbol + " left for " + table + ".");
+  out.comment("Joins what the pieces of " + symbol + " left for " + table + ".");
   writeHead(out, name, exec::kJoinThreads);
   out.open("for (int64_t index = cuda::threadInGrid(); index < " + cpp::times(count(target), size) +
            "; index += cuda::threadsInGrid())");

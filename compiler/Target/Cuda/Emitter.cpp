@@ -29,7 +29,9 @@ Result<exec::Plan> emitCuda(mlir::ModuleOp module, const CudaOptions &options) {
   auto plan = planOf(module, options.prefix, facts);
   if (plan) {
     plan->wideIds = options.wideIds;
-    plan->source = "// Kernels of " + plan->name + ".\n" + source.text();
+    Writer head;
+    head.comment("Kernels of " + plan->name + ".");
+    plan->source = head.text() + source.text();
   }
   return plan;
 }

@@ -1,12 +1,15 @@
 /// Writes kernels as CUDA C++ and their launches as a plan.
 #pragma once
 
-#include "compiler/Dialect/Kern/IR/Kern.h"
 #include "kernels/cuda/division.hpp"
 #include "runtime/base/Status.h"
 #include "runtime/exec/Plan.h"
 
 #include <string>
+
+namespace mlir {
+class ModuleOp;
+}
 
 namespace hector {
 

@@ -374,6 +374,28 @@ struct AbsorbTranspose : OpRewritePattern<LinearOp> {
   }
 };
 
+/// A product with a matrix of one column is a dot product, which loops of any kind can hold, with numbers of a row side
+/// by side. A guarded product stays: it asks for rows of zeros, where a guarded dot asks for single ones.
+struct SingleColumn : OpRewritePattern<LinearOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(LinearOp op, PatternRewriter &rewriter) const override {
+    ArrayRef<int64_t> shape = op.getType().getShape();
+    if (shape.back() != 1 || op.getGuarded() || isInGroup(op))
+      return failure();
+    // Leading axes stay, and of the last two only the inner one.
+    auto weights = op.getWeights().getType();
+    SmallVector<int64_t> column(weights.getShape().drop_back(2));
+    column.push_back(op.getInput().getType().getShape().back());
+    auto self = rewriter.getArrayAttr(MapAttr::get(op.getContext(), Map::Self));
+    Value row = rewriter.create<ReshapeOp>(op.getLoc(), weights.withShape(column), op.getWeights(), self);
+    auto dot = rewriter.create<DotOp>(op.getLoc(), op.getType().withShape(shape.drop_back()), op.getInput(), row,
+                                      op.getMaps(), /*guarded=*/false);
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), dot, self);
+    return success();
+  }
+};
+
 /// A sum along the last axis of `a · b` that nothing else reads is their dot product, guarded if the product is a
 /// `chain`: no row of products is made. Both have the whole row, or one the last axis only.
 struct SumOfProducts : OpRewritePattern<RowReduceOp> {
@@ -436,5 +458,5 @@ struct SwapChoices : OpRewritePattern<SelectOp> {
 
 void FlowDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
   patterns.add<ReadThroughSpread, ComputeConstantOnce, CollectEqualRows, ComposeSpreads, AbsorbNegation<AddOp, SubOp>,
-               AbsorbNegation<SubOp, AddOp>, AbsorbTranspose, SumOfProducts, SwapChoices>(getContext());
+               AbsorbNegation<SubOp, AddOp>, AbsorbTranspose, SingleColumn, SumOfProducts, SwapChoices>(getContext());
 }

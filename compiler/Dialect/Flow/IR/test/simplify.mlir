@@ -93,3 +93,37 @@ func.func @negated_choice(%c: !flow.rows<node, i1, device>, %a: !flow.rows<node,
   %y = flow.select %n, %a, %b : <node, i1, device>, <node, f32, device>, <node, f32, device> -> <node, f32, device>
   return %y : !flow.rows<node, f32, device>
 }
+
+// -----
+
+// A matrix of one column is a row: its product is a dot product.
+// CHECK-LABEL: func.func @single_column
+// CHECK-NEXT: %[[ROW:.*]] = flow.reshape %arg1 : <etype, 4x1xf32, device> -> <etype, 4xf32, device>
+// CHECK-NEXT: %[[DOT:.*]] = flow.dot %arg0[src], %[[ROW]][etype] : <node, 4xf32, device>, <etype, 4xf32, device> -> <edge, f32, device>
+// CHECK-NEXT: %[[NUMBER:.*]] = flow.reshape %[[DOT]] : <edge, f32, device> -> <edge, 1xf32, device>
+// CHECK-NEXT: return %[[NUMBER]]
+func.func @single_column(%x: !flow.rows<node, 4xf32, device>, %w: !flow.rows<etype, 4x1xf32, device>) -> !flow.rows<edge, 1xf32, device> {
+  %y = flow.linear %x[src], %w[etype] : <node, 4xf32, device>, <etype, 4x1xf32, device> -> <edge, 1xf32, device>
+  return %y : !flow.rows<edge, 1xf32, device>
+}
+
+// -----
+
+// Heads stay, whichever side has them; a matrix that is read transposed has its numbers in the same order.
+// CHECK-LABEL: func.func @single_column_of_heads
+// CHECK-NEXT: %[[ROWS:.*]] = flow.reshape %arg1 : <one, 3x1x4xf32, device> -> <one, 3x4xf32, device>
+// CHECK-NEXT: flow.dot %arg0, %[[ROWS]][one] : <node, 4xf32, device>, <one, 3x4xf32, device> -> <node, 3xf32, device>
+func.func @single_column_of_heads(%x: !flow.rows<node, 4xf32, device>, %w: !flow.rows<one, 3x1x4xf32, device>) -> !flow.rows<node, 3x1xf32, device> {
+  %y = flow.linear %x, %w[one] {transposed} : <node, 4xf32, device>, <one, 3x1x4xf32, device> -> <node, 3x1xf32, device>
+  return %y : !flow.rows<node, 3x1xf32, device>
+}
+
+// -----
+
+// A guarded product asks for rows of zeros, a guarded dot for single zeros: they are not the same.
+// CHECK-LABEL: func.func @guarded_single_column
+// CHECK-NEXT: flow.linear %arg0, %arg1[one] {guarded}
+func.func @guarded_single_column(%x: !flow.rows<node, 4xf32, device>, %w: !flow.rows<one, 4x1xf32, device>) -> !flow.rows<node, 1xf32, device> {
+  %y = flow.linear %x, %w[one] {guarded} : <node, 4xf32, device>, <one, 4x1xf32, device> -> <node, 1xf32, device>
+  return %y : !flow.rows<node, 1xf32, device>
+}

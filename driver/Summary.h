@@ -1,13 +1,16 @@
 /// A compiled model for people: its groups, what each costs, what is kept, and what it comes to.
 #pragma once
 
-#include "compiler/Pipelines/Pipelines.h"
+#include "compiler/Analysis/GroupOptions.h"
+#include "compiler/Pipelines/PlanCost.h"
 #include "language/Signature.h"
-
-#include <mlir/Dialect/Func/IR/FuncOps.h>
 
 #include <string>
 #include <vector>
+
+namespace mlir::func {
+class FuncOp;
+}
 
 namespace hector {
 

@@ -1,9 +1,9 @@
-#include "Summary.h"
+#include "driver/Summary.h"
 
 #include "compiler/Analysis/Cost.h"
 #include "driver/Program.h"
 #include "runtime/base/Memory.h"
-#include "tools/hector/DataMakeInfo.h"
+#include "runtime/base/Text.h"
 
 #include <cstdio>
 

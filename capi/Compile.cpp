@@ -1,0 +1,211 @@
+#include "capi/Compile.h"
+
+#include "capi/Describe.h"
+#include "capi/Tensors.h"
+#include "driver/Arguments.h"
+#include "driver/Case.h"
+#include "driver/Cpu.h"
+#include "driver/Cuda.h"
+#include "driver/Forms.h"
+#include "driver/Kernels.h"
+#include "driver/Program.h"
+#include "runtime/base/Memory.h"
+#include "runtime/base/Text.h"
+#include "runtime/exec/Transfer.h"
+#include "runtime/graph/GraphSummary.h"
+#include "runtime/machine/Machine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace hector::capi {
+
+static constexpr std::string_view kGradient = "grad.";
+
+/// The options that a caller of any version has set.
+static Result<hector_options> readOptions(const hector_options *given) {
+  hector_options options = {};
+  if (!given)
+    return options;
+  if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof(hector_options) ||
+      given->struct_size % alignof(hector_options) != 0)
+    return Status::invalid("options have a `struct_size` of " + std::to_string(given->struct_size) +
+                           "; expected sizeof(hector_options), which is at most " +
+                           std::to_string(sizeof(hector_options)));
+  std::memcpy(&options, given, given->struct_size);
+  if (options.threads < 0)
+    return Status::invalid("`threads` is " + std::to_string(options.threads) +
+                           "; expected a number above 0, or 0 for as many as there are processors");
+  if (options.memory_limit < 0)
+    return Status::invalid("`memory_limit` is " + std::to_string(options.memory_limit) +
+                           "; expected bytes, or 0 for what the machine has");
+  if (options.num_gradients > 0 && !options.with_gradients)
+    return Status::invalid("`gradients` names inputs, but `with_gradients` is 0; set it to 1");
+  return options;
+}
+
+static Result<std::vector<std::string>> textsOf(const char *const *texts, size_t count, const char *name) {
+  std::vector<std::string> list;
+  for (size_t i = 0; i < count; ++i) {
+    if (!texts || !texts[i])
+      return Status::invalid("`" + std::string(name) + "` has " + counted(static_cast<int64_t>(count), "text") +
+                             ", but " + (texts ? "one of them" : "the list") + " is NULL");
+    list.emplace_back(texts[i]);
+  }
+  return list;
+}
+
+namespace {
+
+/// A model that is bound to a graph, before any pass.
+struct Imported {
+  Program program;
+  language::Binding binding;
+  hector_options options;
+  Tensors tensors;    // of inputs, without numbers
+  std::string dtype;  // as options name it
+  std::string passes;
+};
+
+}  // namespace
+
+static Result<Imported> importModel(const hector_model &model, const hector_graph &graph, const hector_options *given,
+                                    std::span<const hector_tensor> inputs) {
+  auto options = readOptions(given);
+  if (!options)
+    return std::move(options).status();
+  const language::Signature &signature = model.model.signature;
+  if (inputs.size() != signature.inputs.size() && !inputs.empty())
+    return Status::invalid(inTicks(signature.name) + " has " +
+                           counted(static_cast<int64_t>(signature.inputs.size()), "input") + ", but is given " +
+                           counted(static_cast<int64_t>(inputs.size()), "tensor"));
+  Tensors tensors;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    auto view = viewOf(inputs[i], signature.inputs[i].name, Numbers::NotNeeded);
+    if (!view)
+      return std::move(view).status();
+    tensors[signature.inputs[i].name] = std::move(*view);
+  }
+  auto attributes = textsOf(options->attributes, options->num_attributes, "attributes");
+  auto sizes = textsOf(options->sizes, options->num_sizes, "sizes");
+  auto gradients = textsOf(options->gradients, options->num_gradients, "gradients");
+  for (auto *texts : {&attributes, &sizes, &gradients})
+    if (!*texts)
+      return std::move(*texts).status();
+  auto binding = bind(model.model, {std::move(*attributes), std::move(*sizes)});
+  if (!binding)
+    return std::move(binding).status();
+  if (!inputs.empty())
+    if (Status status = bindShapes(tensors, signature, *binding); !status.isOk())
+      return status;
+  const std::string dtype = options->dtype ? options->dtype : "f32";
+  auto numbers = numberTypeFromName(dtype);
+  if (!numbers)
+    return Status::invalid("there is no type of number " + inTicks(dtype) + "; expected f64, f32, bf16 or f16");
+  ProgramOptions compile;
+  compile.numbers = *numbers;
+  if (options->with_gradients)
+    compile.gradients = std::move(*gradients);
+  if (Status status = requireMemory("the graph", formBytes(graph.graph)); !status.isOk())
+    return status;
+  auto program = Program::import(model.model, *binding, compile);
+  if (!program)
+    return std::move(program).status();
+  if (Status status = program->attachGraph(graph.graph); !status.isOk())
+    return status;
+  const std::string passes = options->passes ? options->passes : "default";
+  return Imported{std::move(*program), std::move(*binding), *options, std::move(tensors), dtype, passes};
+}
+
+/// Sorts the ports of a plan by what they are to the caller.
+static void fillPorts(const language::Signature &signature, Layer &layer) {
+  const exec::Plan &plan = *layer.plan;
+  const exec::GraphNumbers numbers = exec::graphNumbers(plan, layer.graph);
+  const std::vector<bool> isOutside = exec::findOutside(plan, numbers);
+  auto describePort = [&](const exec::Port &port, bool isResult) {
+    const exec::TableSpec &table = plan.tables[port.table];
+    PortInfo info = {port.name, port.name, table.shape, exec::dtypeOf(table.storage)};
+    if (table.domain != exec::Domain::One)
+      info.shape.insert(info.shape.begin(), numbers.rows[table.domain]);
+    if (isResult)
+      info.dtype = table.storage == exec::Storage::F64 ? DType::F64 : DType::F32;
+    if (port.name.starts_with(kGradient))
+      info.name = port.name.substr(kGradient.size());
+    for (const exec::Step &step : plan.steps)
+      info.isKept |= isResult && isOutside[port.table] && step.phase == exec::Phase::Backward &&
+                     !port.name.starts_with(kGradient) &&
+                     std::count(step.launch.inputs.begin(), step.launch.inputs.end(), port.table) > 0;
+    return info;
+  };
+  for (const exec::Port &port : plan.inputs)
+    (port.name.starts_with(kGradient) ? layer.outputGradients : layer.inputs).push_back(describePort(port, false));
+  for (const exec::Port &port : plan.outputs)
+    (port.name.starts_with(kGradient) ? layer.gradients : layer.outputs).push_back(describePort(port, true));
+  // The order in which the model declares them.
+  auto place = [&](const PortInfo &port) {
+    return std::find_if(signature.inputs.begin(), signature.inputs.end(),
+                        [&](const language::InputDecl &input) { return input.name == port.name; }) -
+           signature.inputs.begin();
+  };
+  for (std::vector<PortInfo> *ports : {&layer.inputs, &layer.gradients})
+    std::stable_sort(ports->begin(), ports->end(),
+                     [&](const PortInfo &a, const PortInfo &b) { return place(a) < place(b); });
+}
+
+Result<std::shared_ptr<const Layer>> compileLayer(const hector_model &model, const hector_graph &graph,
+                                                  const hector_options *options,
+                                                  std::span<const hector_tensor> inputs) {
+  auto imported = importModel(model, graph, options, inputs);
+  if (!imported)
+    return std::move(imported).status();
+  PlanOptions plan;
+  plan.passes = imported->passes;
+  plan.threads = imported->options.threads;
+  plan.memoryLimit = imported->options.memory_limit;
+  auto planned = planFor(imported->program, graph.graph, imported->tensors, plan);
+  if (!planned)
+    return std::move(planned).status();
+  auto kernels = loadKernels(*planned->plan);
+  if (!kernels)
+    return std::move(kernels).status();
+  auto layer = std::make_shared<Layer>(planned->plan, std::move(*kernels), graph.graph);
+  layer->options.threads = plan.threads;
+  layer->options.memoryLimit = plan.memoryLimit;
+  layer->options.outputs = exec::Outputs::Outside;
+  fillPorts(model.model.signature, *layer);
+  auto memory = exec::memoryFor(*layer->plan, graph.graph, plan.threads, imported->tensors, exec::Outputs::Outside);
+  if (!memory)
+    return std::move(memory).status();
+  layer->description = describe(*layer, planned->passes, memory->peakBytes());
+  return std::shared_ptr<const Layer>(std::move(layer));
+}
+
+Result<std::string> layerText(const hector_model &model, const hector_graph &graph, const hector_options *options,
+                              std::span<const hector_tensor> inputs, const std::string &form) {
+  if (Status status = checkForm(form); !status.isOk())
+    return status;
+  auto imported = importModel(model, graph, options, inputs);
+  if (!imported)
+    return std::move(imported).status();
+  if (form == "cuda") {
+    auto machine = findMachine("h200");
+    if (!machine)
+      return std::move(machine).status();
+    imported->program.attachMachine(*machine);
+  }
+  FormOptions text;
+  text.form = form;
+  text.wideIds = exec::needsWideIds(graph.graph);
+  text.output.onPlans = [&](const std::vector<PlanCost> &plans) { text.summary.plans = plans; };
+  const std::string passes = form == "flow" ? "none" : imported->passes;
+  if (Status status = imported->program.runPasses(passes, text.output); !status.isOk())
+    return status;
+  text.summary.model = model.model.source->name();
+  text.summary.passes = passes;
+  text.summary.dtype = imported->dtype;
+  return formText(imported->program, imported->binding, text);
+}
+
+}  // namespace hector::capi

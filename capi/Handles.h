@@ -1,0 +1,63 @@
+/// What the handles of the C interface stand for.
+#pragma once
+
+#include "driver/Model.h"
+#include "include/hector.h"
+#include "runtime/exec/Executor.h"
+#include "runtime/exec/Plan.h"
+#include "runtime/graph/Graph.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hector::capi {
+
+/// An input, output or gradient of a layer.
+struct PortInfo {
+  std::string name;  // as the caller knows it: "x", "out"; of gradients the input's
+  std::string port;  // of the plan: "grad.x"
+  std::vector<int64_t> shape;
+  DType dtype = DType::F32;
+  bool isKept = false;  // of an output: a backward pass reads it
+};
+
+/// A model compiled for a graph. Not changed once made, so that threads share it.
+struct Layer {
+  Layer(std::shared_ptr<const exec::Plan> plan, exec::KernelLookup kernels, Graph graph)
+      : plan(std::move(plan)), kernels(std::move(kernels)), graph(std::move(graph)) {}
+
+  std::shared_ptr<const exec::Plan> plan;
+  exec::KernelLookup kernels;
+  Graph graph;
+  exec::ExecOptions options;
+  std::vector<PortInfo> inputs, outputs, outputGradients, gradients;
+  std::string description;
+};
+
+}  // namespace hector::capi
+
+struct hector_model {
+  hector::Model model;
+  std::string description;
+};
+
+struct hector_graph {
+  hector::Graph graph;
+  std::string description;
+};
+
+struct hector_layer {
+  std::shared_ptr<const hector::capi::Layer> shared;
+};
+
+struct hector_run {
+  std::shared_ptr<const hector::capi::Layer> layer;
+  hector::exec::Executor executor;
+  bool isBackwardDue = false;                 // a forward pass waits for its backward pass
+  std::vector<hector::Tensor> inputs;         // as they were set last, one for each of the layer
+  std::vector<hector::Tensor> kept;           // the last outputs that a backward pass reads
+  std::vector<std::vector<std::byte>> zeros;  // gradients of outputs that have none, as they are needed
+};

@@ -1,0 +1,22 @@
+"""What Hector keeps between calls, and how to drop it."""
+
+from __future__ import annotations
+
+import sys
+
+from . import _known, _operands
+
+
+def clear_cache() -> None:
+    """Drops what Hector keeps in memory between calls: graphs of tensors, models of PyG's and DGL's classes, layers.
+
+    Graphs and models that the program has go on working; their layers are found again in the cache on disk.
+    """
+    _known.forget()
+    for graph in list(_operands.graphs.values()):
+        graph._layers.clear()
+        graph._larger.clear()
+    for name in ("_message_passing", "_dgl"):
+        module = sys.modules.get(f"{__package__}.{name}")
+        if module is not None:
+            module.forget()
