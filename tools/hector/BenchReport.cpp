@@ -218,7 +218,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json costJson(const PredictedCost &cost) {
-  return {{"operations", cost.operations}, {"bytes", cost.bytes}, {"ms", cost.seconds * 1e3}};
+  return {{"operations", cost.operations},
+          {"bytes", cost.bytes},
+          {"ms", cost.seconds * 1e3},
+          {"arithmetic_ms", cost.arithmeticSeconds * 1e3}};
 }
 
 Json rowJson(const BenchFile &file, const BenchRow &row) {
