@@ -127,6 +127,7 @@ struct DeviceExecutor::State {
   std::array<Recorded, kNumPhases> recorded;  // gone before what it launches
   std::vector<LaunchTime> times;
   std::vector<std::unique_ptr<Mark>> marks;  // of the run: before and after each launch
+  double runMs = 0;
 
   State(Session session, std::shared_ptr<DeviceProgram> program, Device &device, const DeviceExecOptions &options)
       : session(std::move(session)), program(std::move(program)), device(device), options(options) {}
@@ -396,7 +397,7 @@ Status DeviceExecutor::State::launchPhase(Phase phase) {
     if (Status status = addMark(); !status.isOk())
       return status;
     if (options.isProfiled)
-      times.push_back({session.plan().steps[i].launch.label});
+      times.push_back({session.plan().steps[i].launch.label, 0, i});
     if (options.poison)
       if (Status status = poison(session.unneededAfter(i)); !status.isOk())
         return status;
@@ -433,6 +434,18 @@ Status DeviceExecutor::run(Phase first, Phase last) {
   if (s.options.poison)
     if (Status status = s.poison(s.session.unneededBefore(first, last)); !status.isOk())
       return status;
+  std::unique_ptr<Mark> begin, end;
+  auto setMark = [&](std::unique_ptr<Mark> &mark) -> Status {
+    if (!s.options.isTimed)
+      return Status::ok();
+    Result<std::unique_ptr<Mark>> made = s.device.mark();
+    if (!made)
+      return std::move(made).status();
+    mark = std::move(*made);
+    return Status::ok();
+  };
+  if (Status status = setMark(begin); !status.isOk())
+    return status;
   for (Phase phase : kPhases) {
     if (!s.session.isRunning(phase, first, last))
       continue;
@@ -441,6 +454,8 @@ Status DeviceExecutor::run(Phase first, Phase last) {
       return status;
     s.session.endPhase(phase);
   }
+  if (Status status = setMark(end); !status.isOk())
+    return status;
   if (Status status = s.device.synchronize(); !status.isOk()) {
     // It is not known which launch failed.
     s.session.beginPhase(Phase::Graph);
@@ -452,7 +467,21 @@ Status DeviceExecutor::run(Phase first, Phase last) {
       return std::move(ms).status();
     s.times[i].ms = *ms;
   }
+  if (!s.options.isTimed)
+    return Status::ok();
+  Result<double> ms = s.device.elapsedMs(*begin, *end);
+  if (!ms)
+    return std::move(ms).status();
+  s.runMs = *ms;
   return Status::ok();
+}
+
+void DeviceExecutor::setProfiled(bool isOn) {
+  state->options.isProfiled = isOn;
+}
+
+double DeviceExecutor::runMs() const {
+  return state->runMs;
 }
 
 std::span<const DeviceExecutor::LaunchTime> DeviceExecutor::profile() const {

@@ -39,6 +39,8 @@ struct DeviceExecOptions {
   bool isRecorded = false;
   /// Measures each launch. Nothing is recorded then.
   bool isProfiled = false;
+  /// Measures each run as a whole: what the device takes from the first launch, or replay, to the end of the last.
+  bool isTimed = false;
 };
 
 /// The device memory that an executor would take, without making one: for choosing between plans. Fails as
@@ -72,13 +74,18 @@ public:
   /// An output in the order that inputs have, as F64 if it is stored as such, else as F32. A copy.
   Result<Tensor> output(std::string_view name) const;
 
+  /// From now on launches are measured or not, as `DeviceExecOptions::isProfiled` says.
+  void setProfiled(bool isOn);
   /// A launch of the last run, with its joins.
   struct LaunchTime {
     std::string label;
     double ms = 0;
+    size_t step = 0;  // of the plan
   };
   /// In the order in which they ran; empty without `isProfiled`. Valid until the next run.
   std::span<const LaunchTime> profile() const;
+  /// Milliseconds of the last run; 0 without `isTimed`. Copies of inputs are no part of a run.
+  double runMs() const;
 
   /// All that was taken from the device's memory.
   int64_t peakBytes() const;

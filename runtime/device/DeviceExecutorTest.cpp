@@ -318,6 +318,32 @@ TEST_P(DeviceExecutorTest, PoisonShowsRowsThatWereNotWritten) {
   }
 }
 
+TEST_P(DeviceExecutorTest, RunsAreTimedAsAWhole) {
+  DeviceExecutor executor = make(kSmall, {.isRecorded = true, .isTimed = true});
+  example::Values(kSmall).setAll(executor, kSmall);
+  EXPECT_EQ(executor.runMs(), 0);
+  for (int run = 0; run < 3; ++run) {
+    expectRuns(executor);
+    EXPECT_GT(executor.runMs(), 0);
+  }
+}
+
+TEST_P(DeviceExecutorTest, LaunchesAreMeasuredOnceAsked) {
+  DeviceExecutor executor = make(kSmall, {.isRecorded = true});
+  example::Values(kSmall).setAll(executor, kSmall);
+  for (int run = 0; run < 3; ++run)
+    expectRuns(executor);
+  EXPECT_TRUE(executor.profile().empty());
+  executor.setProfiled(true);
+  expectRuns(executor);
+  ASSERT_FALSE(executor.profile().empty());
+  for (size_t i = 1; i < executor.profile().size(); ++i)
+    EXPECT_GT(executor.profile()[i].step, executor.profile()[i - 1].step);
+  executor.setProfiled(false);
+  expectRuns(executor);
+  EXPECT_TRUE(executor.profile().empty());
+}
+
 TEST_P(DeviceExecutorTest, ProfilesNameTheLaunchesOfTheLastRun) {
   DeviceExecutor executor = make(kSmall, {.isRecorded = true, .isProfiled = true});
   example::Values(kSmall).setAll(executor, kSmall);
