@@ -4,10 +4,12 @@
 #include "driver/Arguments.h"
 #include "driver/Case.h"
 #include "driver/Cpu.h"
+#include "driver/Cuda.h"
 #include "driver/Initial.h"
 #include "runtime/base/Hash.h"
 #include "runtime/base/Interrupt.h"
 #include "runtime/base/Memory.h"
+#include "runtime/base/Parallel.h"
 #include "runtime/base/Text.h"
 #include "runtime/exec/PlanText.h"
 #include "runtime/graph/GraphFile.h"
@@ -19,6 +21,7 @@
 #include <malloc.h>
 #include <memory>
 #include <new>
+#include <variant>
 
 namespace hector {
 
@@ -151,17 +154,21 @@ struct PricedPlan {
   std::vector<std::optional<PredictedCost>> steps;  // of each step of the plan
 };
 
-Result<PricedPlan> makePricedPlan(const Subject &subject, const BenchWay &way) {
+/// A plan for the CPU, or for a GPU if the machine is one.
+Result<PricedPlan> makePricedPlan(const Subject &subject, const BenchWay &way, const MachineDescription &machine) {
   auto program = import(subject, *numberTypeFromName(way.dtype));
   if (!program)
     return std::move(program).status();
-  program->attachMachine(subject.file.machine);
+  program->attachMachine(machine);
   if (Status status = program->runPasses(way.passes); !status.isOk())
     return status;
   const flow::Cost cost = flow::estimate(program->function(), program->groupOptions());
   if (Status status = program->formGroups(); !status.isOk())
     return status;
-  auto plan = makePlan(*program, {.wideIds = exec::needsWideIds(subject.graph)});
+  const bool wideIds = exec::needsWideIds(subject.graph);
+  auto plan = machine.target == MachineTarget::Gpu
+                  ? makeCudaPlan(*program, {.precision = precisionFromName(way.precision), .wideIds = wideIds})
+                  : makePlan(*program, {.wideIds = wideIds});
   if (!plan)
     return std::move(plan).status();
   std::vector<std::optional<PredictedCost>> steps = predictSteps(*plan, cost);
@@ -170,34 +177,60 @@ Result<PricedPlan> makePricedPlan(const Subject &subject, const BenchWay &way) {
 
 struct CompiledCell {
   std::shared_ptr<const exec::Plan> plan;
-  exec::KernelLookup kernels;
+  exec::KernelLookup kernels;                       // on the CPU
+  std::shared_ptr<DeviceProgram> program;           // on a device
   std::vector<std::optional<PredictedCost>> steps;  // of each step of the plan
 };
 
-Result<CompiledCell> compile(PricedPlan priced) {
-  auto kernels = loadKernels(priced.plan);
-  if (!kernels)
-    return std::move(kernels).status();
-  return CompiledCell{std::make_shared<const exec::Plan>(std::move(priced.plan)), std::move(*kernels),
-                      std::move(priced.steps)};
-}
-
-Result<CompiledCell> compile(const Subject &subject, const BenchWay &way) {
-  auto priced = makePricedPlan(subject, way);
+Result<CompiledCell> compile(const Subject &subject, const BenchWay &way, Device *device) {
+  auto priced = makePricedPlan(subject, way, subject.file.machine);
   if (!priced)
     return std::move(priced).status();
-  return compile(std::move(*priced));
+  CompiledCell compiled;
+  compiled.steps = std::move(priced->steps);
+  compiled.plan = std::make_shared<const exec::Plan>(std::move(priced->plan));
+  if (device) {
+    auto program = loadKernels(*compiled.plan, *device);
+    if (!program)
+      return std::move(program).status();
+    compiled.program = std::move(*program);
+  } else {
+    auto kernels = loadKernels(*compiled.plan);
+    if (!kernels)
+      return std::move(kernels).status();
+    compiled.kernels = std::move(*kernels);
+  }
+  return compiled;
 }
 
 /// Results by name, as the judge has them.
 using Answer = std::vector<NamedTensor>;
 
-/// What is right. Adds to the subject the gradients that training starts from.
-Result<Answer> judge(Subject &subject) {
-  auto priced = makePricedPlan(subject, {.passes = "none", .dtype = "f64"});
+/// A plan in f64 for the CPU: without passes, or with the default ones where that does not fit into memory.
+Result<std::shared_ptr<const exec::Plan>> referencePlan(const Subject &subject) {
+  auto priced = makePricedPlan(subject, {.passes = "none", .dtype = "f64"}, defaultMachine());
   if (!priced)
     return std::move(priced).status();
-  subject.addGradients(priced->plan);
+  auto memory = exec::memoryFor(priced->plan, subject.graph, numThreads(), subject.tensors);
+  if (!memory)
+    return std::move(memory).status();
+  if (memory->peakBytes() <= availableMemory())
+    return std::make_shared<const exec::Plan>(std::move(priced->plan));
+  auto program = import(subject, NumberType::F64);
+  if (!program)
+    return std::move(program).status();
+  auto planned = planFor(*program, subject.graph, subject.tensors);
+  if (!planned)
+    return std::move(planned).status();
+  return planned->plan;
+}
+
+/// What is right. Adds to the subject the gradients that training starts from.
+Result<Answer> judge(Subject &subject) {
+  auto plan = referencePlan(subject);
+  if (!plan)
+    return std::move(plan).status();
+  subject.addGradients(**plan);
   if (subject.file.judge == BenchJudge::Interpreter) {
     auto program = import(subject, NumberType::F64);
     if (!program)
@@ -206,13 +239,13 @@ Result<Answer> judge(Subject &subject) {
       return status;
     return run(*program, subject.graph, subject.tensors);
   }
-  auto compiled = compile(std::move(*priced));
-  if (!compiled)
-    return std::move(compiled).status();
-  auto arguments = bindTensors(argumentsOf(*compiled->plan, subject.graph), subject.tensors);
+  auto kernels = loadKernels(**plan);
+  if (!kernels)
+    return std::move(kernels).status();
+  auto arguments = bindTensors(argumentsOf(**plan, subject.graph), subject.tensors);
   if (!arguments)
     return std::move(arguments).status();
-  return runPlan(compiled->plan, compiled->kernels, subject.graph, *arguments);
+  return runPlan(*plan, std::move(*kernels), subject.graph, *arguments);
 }
 
 /// The largest difference of any result, relative to its largest number.
@@ -242,20 +275,63 @@ Distance distance(const Answer &actual, const Answer &expected) {
   return distance;
 }
 
-/// A cell that is ready to run.
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// A cell that is ready to run, on the CPU or on a device.
 struct Contender {
   CompiledCell compiled;
   std::shared_ptr<std::vector<std::vector<double>>> stepTimes;  // of each step of the plan, while a profile is made
   std::shared_ptr<bool> isProfiling;
-  std::optional<exec::Executor> executor;
+  std::variant<std::monostate, exec::Executor, exec::DeviceExecutor> executor;
   std::vector<NamedTensor> parameters;  // those that training would change
+  double prepareSeconds = 0;
 
-  static Result<Contender> make(const Subject &subject, const BenchWay &way);
-  Status step(bool isTraining);
+  /// `graph` is the subject's, or a copy that nothing has been derived from yet.
+  static Result<Contender> make(const Subject &subject, const BenchWay &way, const Graph &graph, Device *device);
+  /// Runs a step and gives the seconds that it took.
+  Result<double> step(bool isTraining);
+  void startProfile();
+
+  Result<Answer> results() const;
+  int64_t peakBytes() const;
+
+private:
+  Status prepare(const Graph &graph, const std::vector<NamedTensor> &arguments, const BenchWay &way, Device *device);
 };
 
-Result<Contender> Contender::make(const Subject &subject, const BenchWay &way) {
-  auto compiled = compile(subject, way);
+Status Contender::prepare(const Graph &graph, const std::vector<NamedTensor> &arguments, const BenchWay &way,
+                          Device *device) {
+  // Inputs are set apart, so that the time is that of what belongs to the graph.
+  auto keep = [&](auto made, Clock::time_point start) -> Status {
+    if (!made)
+      return std::move(made).status();
+    prepareSeconds = secondsSince(start);
+    for (const NamedTensor &argument : arguments)
+      if (Status status = made->setInput(argument.name, argument.tensor); !status.isOk())
+        return status;
+    executor = std::move(*made);
+    return Status::ok();
+  };
+  const auto start = Clock::now();
+  if (device)
+    return keep(exec::DeviceExecutor::create(compiled.plan, compiled.program, *device, graph,
+                                             {.isRecorded = true, .isTimed = true}),
+                start);
+  exec::ExecOptions options;
+  options.threads = way.threads;
+  options.onStep = [times = stepTimes, isOn = isProfiling](size_t step, double seconds) {
+    if (*isOn)
+      (*times)[step].push_back(seconds);
+  };
+  return keep(exec::Executor::create(compiled.plan, compiled.kernels, graph, options), start);
+}
+
+Result<Contender> Contender::make(const Subject &subject, const BenchWay &way, const Graph &graph, Device *device) {
+  auto compiled = compile(subject, way, device);
   if (!compiled)
     return std::move(compiled).status();
   Contender contender;
@@ -263,20 +339,11 @@ Result<Contender> Contender::make(const Subject &subject, const BenchWay &way) {
   const exec::Plan &plan = *contender.compiled.plan;
   contender.stepTimes = std::make_shared<std::vector<std::vector<double>>>(plan.steps.size());
   contender.isProfiling = std::make_shared<bool>(false);
-  auto arguments = bindTensors(argumentsOf(plan, subject.graph), subject.tensors);
+  auto arguments = bindTensors(argumentsOf(plan, graph), subject.tensors);
   if (!arguments)
     return std::move(arguments).status();
-  exec::ExecOptions options;
-  options.threads = way.threads;
-  options.onStep = [times = contender.stepTimes, isOn = contender.isProfiling](size_t step, double seconds) {
-    if (*isOn)
-      (*times)[step].push_back(seconds);
-  };
-  auto executor =
-      prepareExecutor(contender.compiled.plan, contender.compiled.kernels, subject.graph, *arguments, options);
-  if (!executor)
-    return std::move(executor).status();
-  contender.executor.emplace(std::move(*executor));
+  if (Status status = contender.prepare(graph, *arguments, way, device); !status.isOk())
+    return status;
   for (NamedTensor &argument : *arguments) {
     const language::InputDecl *input = subject.model.signature.findInput(argument.name);
     if (input && input->home != Home::Node && input->home != Home::Edge)
@@ -285,13 +352,43 @@ Result<Contender> Contender::make(const Subject &subject, const BenchWay &way) {
   return contender;
 }
 
-Status Contender::step(bool isTraining) {
-  if (!isTraining)
-    return executor->run(exec::Phase::Forward, exec::Phase::Forward);
-  for (const NamedTensor &parameter : parameters)
-    if (Status status = executor->setInput(parameter.name, parameter.tensor); !status.isOk())
+Result<double> Contender::step(bool isTraining) {
+  const exec::Phase last = isTraining ? exec::Phase::Backward : exec::Phase::Forward;
+  auto run = [&](auto &executor) -> Status {
+    if (isTraining)
+      for (const NamedTensor &parameter : parameters)
+        if (Status status = executor.setInput(parameter.name, parameter.tensor); !status.isOk())
+          return status;
+    return executor.run(exec::Phase::Forward, last);
+  };
+  if (auto *onDevice = std::get_if<exec::DeviceExecutor>(&executor)) {
+    if (Status status = run(*onDevice); !status.isOk())
       return status;
-  return executor->run(exec::Phase::Forward, exec::Phase::Backward);
+    for (const exec::DeviceExecutor::LaunchTime &launch : onDevice->profile())
+      (*stepTimes)[launch.step].push_back(launch.ms / 1e3);
+    return onDevice->runMs() / 1e3;
+  }
+  const auto start = Clock::now();
+  if (Status status = run(std::get<exec::Executor>(executor)); !status.isOk())
+    return status;
+  return secondsSince(start);
+}
+
+void Contender::startProfile() {
+  *isProfiling = true;
+  if (auto *onDevice = std::get_if<exec::DeviceExecutor>(&executor))
+    onDevice->setProfiled(true);
+}
+
+Result<Answer> Contender::results() const {
+  if (const auto *onDevice = std::get_if<exec::DeviceExecutor>(&executor))
+    return resultsOf(*onDevice, *compiled.plan);
+  return resultsOf(std::get<exec::Executor>(executor), *compiled.plan);
+}
+
+int64_t Contender::peakBytes() const {
+  const auto *onDevice = std::get_if<exec::DeviceExecutor>(&executor);
+  return onDevice ? onDevice->peakBytes() : std::get<exec::Executor>(executor).peakBytes();
 }
 
 double medianOf(std::vector<double> values) {
@@ -382,7 +479,7 @@ private:
 
 Status Round::check(size_t i, const Subject &subject, bool isLast) {
   BenchResult &result = results[i];
-  auto answer = resultsOf(*contenders[i]->executor, *contenders[i]->compiled.plan);
+  auto answer = contenders[i]->results();
   if (!answer)
     return std::move(answer).status();
   const Distance found = distance(*answer, expected);
@@ -399,11 +496,20 @@ Status Round::check(size_t i, const Subject &subject, bool isLast) {
 Status Round::prepare(size_t i, const Subject &subject) {
   BenchResult &result = results[i];
   say("compiling", result.cell);
-  auto made = Contender::make(subject, result.cell.way);
+  // Planning derives some of what a plan reads of the graph. Where that is measured, it starts from the file again.
+  std::optional<Graph> fresh;
+  if (file.reports(BenchColumn::Prepare)) {
+    auto graph = loadGraph(graphPath, subject.model.signature);
+    if (!graph)
+      return std::move(graph).status();
+    fresh.emplace(std::move(*graph));
+  }
+  auto made = Contender::make(subject, result.cell.way, fresh ? *fresh : subject.graph, options.device);
   if (!made)
     return std::move(made).status();
   contenders[i].emplace(std::move(*made));
-  result.peakBytes = contenders[i]->executor->peakBytes();
+  result.prepareSeconds = contenders[i]->prepareSeconds;
+  result.peakBytes = contenders[i]->peakBytes();
   const exec::Plan &plan = *contenders[i]->compiled.plan;
   TextHash hash;
   hash.add(exec::planText(plan, {}));
@@ -417,8 +523,15 @@ Status Round::prepare(size_t i, const Subject &subject) {
       result.predicted.seconds += cost->seconds;
       result.predicted.arithmeticSeconds += cost->arithmeticSeconds;
     }
-  if (Status status = contenders[i]->step(subject.isTraining()); !status.isOk())
-    return status;
+  const auto start = Clock::now();
+  if (auto step = contenders[i]->step(subject.isTraining()); !step)
+    return std::move(step).status();
+  result.firstSeconds = secondsSince(start);
+  // A device records its launches in the second step, which is no part of any time. What is replayed is what is
+  // checked.
+  if (options.device)
+    if (auto step = contenders[i]->step(subject.isTraining()); !step)
+      return std::move(step).status();
   return check(i, subject, false);
 }
 
@@ -427,15 +540,13 @@ void Round::takeTurns(int times, bool isTraining, bool isTimed) {
     for (size_t i = 0; i < contenders.size(); ++i) {
       if (!contenders[i])
         continue;
-      const auto start = std::chrono::steady_clock::now();
-      Status status = contenders[i]->step(isTraining);
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      if (status.isOk()) {
+      auto seconds = contenders[i]->step(isTraining);
+      if (seconds) {
         if (isTimed)
-          results[i].seconds.push_back(seconds);
+          results[i].seconds.push_back(*seconds);
         continue;
       }
-      fail(results[i], status);
+      fail(results[i], seconds.status());
       contenders[i].reset();
     }
 }
@@ -461,23 +572,26 @@ Status Round::run() {
   say("measuring", first);
   takeTurns(file.warmup, isTraining, false);
   takeTurns(file.runs, isTraining, true);
-  if (options.profile) {
-    for (auto &contender : contenders)
-      if (contender)
-        *contender->isProfiling = true;
-    takeTurns(file.runs, isTraining, false);
-  }
+  // What is left from one run must not change the next.
   for (size_t i = 0; i < results.size(); ++i) {
     if (!contenders[i])
       continue;
-    if (options.profile)
-      addProfile(results[i], *contenders[i], isTraining);
-    // What is left from one run must not change the next.
     if (Status status = check(i, *subject, true); !status.isOk())
       fail(results[i], status);
-    if (!results[i].isRight)
+    if (!results[i].isRight) {
       results[i].seconds.clear();
+      contenders[i].reset();
+    }
   }
+  if (!options.profile)
+    return Status::ok();
+  for (auto &contender : contenders)
+    if (contender)
+      contender->startProfile();
+  takeTurns(file.runs, isTraining, false);
+  for (size_t i = 0; i < results.size(); ++i)
+    if (contenders[i])
+      addProfile(results[i], *contenders[i], isTraining);
   return Status::ok();
 }
 
@@ -488,14 +602,15 @@ std::vector<BenchResult> measureRound(const BenchFile &file, std::span<const Ben
   return Round(file, round, graphPath, options).measure();
 }
 
-Result<int64_t> measureMemory(const BenchFile &file, const BenchCell &cell, const std::string &graphPath) {
+Result<int64_t> measureMemory(const BenchFile &file, const BenchCell &cell, const std::string &graphPath,
+                              Device *device) {
   // Forms that planning derives from the graph would be there already, so that the graph is loaded again.
   CompiledCell compiled;
   {
     auto subject = Subject::load(file, cell, graphPath);
     if (!subject)
       return std::move(subject).status();
-    auto made = compile(*subject, cell.way);
+    auto made = compile(*subject, cell.way, device);
     if (!made)
       return std::move(made).status();
     compiled = std::move(*made);
@@ -507,6 +622,27 @@ Result<int64_t> measureMemory(const BenchFile &file, const BenchCell &cell, cons
   auto arguments = bindTensors(argumentsOf(*compiled.plan, subject->graph), subject->tensors);
   if (!arguments)
     return std::move(arguments).status();
+  auto runTwice = [](auto &executor) -> Status {
+    if (!executor)
+      return std::move(executor).status();
+    for (int run = 0; run < 2; ++run)
+      if (Status status = executor->runAll(); !status.isOk())
+        return status;
+    return Status::ok();
+  };
+  if (device) {
+    auto before = device->freeBytes();
+    if (!before)
+      return before;
+    auto executor =
+        prepareExecutor(compiled.plan, compiled.program, *device, subject->graph, *arguments, {.isRecorded = true});
+    if (Status status = runTwice(executor); !status.isOk())
+      return status;
+    auto after = device->freeBytes();
+    if (!after)
+      return after;
+    return std::max<int64_t>(0, *before - *after);
+  }
   malloc_trim(0);  // what compiling left behind
   if (Status status = resetPeakResident(); !status.isOk())
     return status;
@@ -514,11 +650,8 @@ Result<int64_t> measureMemory(const BenchFile &file, const BenchCell &cell, cons
   exec::ExecOptions options;
   options.threads = cell.way.threads;
   auto executor = prepareExecutor(compiled.plan, compiled.kernels, subject->graph, *arguments, options);
-  if (!executor)
-    return std::move(executor).status();
-  for (int run = 0; run < 2; ++run)
-    if (Status status = executor->runAll(); !status.isOk())
-      return status;
+  if (Status status = runTwice(executor); !status.isOk())
+    return status;
   return std::max<int64_t>(0, peakResidentBytes() - before);
 }
 

@@ -7,11 +7,13 @@
 /// Inputs come from the file's seed, and so do the gradients that a training step starts from. A step of inference is
 /// the forward phase: whatever depends on parameters or on the graph alone was computed before. A step of training is
 /// new parameters, the phase that depends on them alone, the forward phase and the backward phase, with the gradients
-/// of all inputs.
+/// of all inputs. On a GPU, parameters are copied there before a step, which is timed by the GPU from its first launch
+/// to the end of its last, as launches that are replayed.
 #pragma once
 
 #include "driver/BenchFile.h"
 #include "driver/Inputs.h"
+#include "runtime/device/Device.h"
 #include "runtime/exec/Plan.h"
 
 #include <cstdint>
@@ -46,7 +48,9 @@ struct BenchResult {
   double error = 0;                    // the largest of any result, relative to its largest number
   std::string worst;                   // the result that it is of
   std::vector<double> seconds;         // of each run, in their order
-  int64_t peakBytes = 0;               // that the plan takes, besides inputs
+  double prepareSeconds = 0;           // to derive what the plan reads of the graph, and to copy it; if reported
+  double firstSeconds = 0;             // of the first step, with what is computed once for the graph
+  int64_t peakBytes = 0;               // that the plan takes; inputs count on a GPU only
   std::string plan;                    // a hash of its text and code: equal for equal plans
   PredictedCost predicted;             // of a step
   std::vector<KernelProfile> kernels;  // if asked for
@@ -56,6 +60,7 @@ struct BenchResult {
 };
 
 struct BenchOptions {
+  Device *device = nullptr;  // where cells run; null: on the CPU
   bool profile = false;
   std::string keepFolder;  // where each cell's inputs and results are left; empty: nowhere
   std::function<void(const std::string &task)> onTask;
@@ -73,7 +78,9 @@ std::vector<BenchResult> measureRound(const BenchFile &file, std::span<const Ben
                                       const std::string &graphPath, const BenchOptions &options = {});
 
 /// The bytes by which this process grows, at most, while it makes ready for a cell and runs it twice: index arrays and
-/// tables, but not the graph, the inputs and the code. To be called in a process of its own.
-Result<int64_t> measureMemory(const BenchFile &file, const BenchCell &cell, const std::string &graphPath);
+/// tables, but not the graph, the inputs and the code. On a device, the bytes of its memory that are taken then, with
+/// the inputs. To be called in a process of its own.
+Result<int64_t> measureMemory(const BenchFile &file, const BenchCell &cell, const std::string &graphPath,
+                              Device *device = nullptr);
 
 }  // namespace hector

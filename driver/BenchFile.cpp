@@ -24,6 +24,8 @@ std::span<const BenchColumnInfo> benchColumns() {
       {BenchColumn::Median, "median_ms", "median ms"},
       {BenchColumn::P95, "p95_ms", "p95 ms"},
       {BenchColumn::Min, "min_ms", "min ms"},
+      {BenchColumn::Prepare, "prepare_ms", "prepare ms"},
+      {BenchColumn::First, "first_ms", "first ms"},
       {BenchColumn::Bandwidth, "gb_per_s", "GB/s"},
       {BenchColumn::Rate, "gflop_per_s", "GFLOP/s"},
       {BenchColumn::Peak, "peak_bytes", "peak MiB"},
@@ -33,8 +35,15 @@ std::span<const BenchColumnInfo> benchColumns() {
   return kColumns;
 }
 
+bool BenchFile::reports(BenchColumn column) const {
+  return std::find(report.begin(), report.end(), column) != report.end();
+}
+
 namespace {
 
+/// Keys that say how a cell is computed.
+constexpr std::array<std::string_view, 4> kWays = {"passes", "dtype", "precision", "threads"};
+constexpr std::array<std::string_view, 3> kPrecisions = {"highest", "high", "medium"};
 constexpr std::array<std::string_view, 4> kDtypes = {"f64", "f32", "bf16", "f16"};
 constexpr std::string_view kSkewed = "skewed";  // the kind of graph that has no counts of its own
 
@@ -45,7 +54,10 @@ bool exists(const std::string &path) {
 
 class Reader : private TomlReader {
 public:
-  Reader(std::string text, const std::string &path) : TomlReader(std::move(text), path) { file.path = path; }
+  Reader(std::string text, const std::string &path, BenchOverrides overrides)
+      : TomlReader(std::move(text), path), overrides(std::move(overrides)) {
+    file.path = path;
+  }
 
   Result<BenchFile> read();
 
@@ -63,12 +75,16 @@ private:
   void readGraph(const toml::node &node);
   std::optional<SyntheticOptions> readSynthetic(const toml::table &table, const toml::node &kind);
   std::optional<ImportOptions> readImport(const toml::table &table, const std::string &folder);
+  void readBackend();
+  Status readMachine();
   void readMeasure(const toml::node &node);
   void readVerify(const toml::node &node);
   void readSettings(const toml::table &root);
   void readSweep(const toml::node &node);
   /// Applies a value to a way; false if `name` is no part of one.
   bool setWay(BenchWay &way, std::string_view name, const toml::node &value);
+  /// Reports a key that says nothing about the backend.
+  void checkWay(std::string_view name, const toml::key &key);
   bool isKnownToAModel(std::string_view name) const;
   std::vector<std::string_view> namesOfModels() const;
 
@@ -76,6 +92,7 @@ private:
   void makeRounds();
   void addCells(size_t model, size_t graph, BenchPhase phase);
 
+  BenchOverrides overrides;
   BenchFile file;
   std::vector<BenchPhase> phases = {BenchPhase::Inference};
   BenchWay way;
@@ -351,6 +368,8 @@ bool Reader::setWay(BenchWay &target, std::string_view name, const toml::node &v
     target.passes = text(value, "`passes`").value_or("");
   else if (name == "dtype")
     target.dtype = word(value, "`dtype`", kDtypes).value_or("f32");
+  else if (name == "precision")
+    target.precision = word(value, "`precision`", kPrecisions).value_or("highest");
   else if (name == "threads")
     target.threads = static_cast<int>(whole(value, "`threads`", 1, 1024).value_or(1));
   else
@@ -358,11 +377,59 @@ bool Reader::setWay(BenchWay &target, std::string_view name, const toml::node &v
   return true;
 }
 
+void Reader::checkWay(std::string_view name, const toml::key &key) {
+  const bool isOnGpu = file.backend == BenchBackend::Cuda;
+  if (name == "precision" && !isOnGpu)
+    error(key, "`precision` is how a GPU multiplies, but the benchmark runs on the CPU, which is always exact")
+        .suggest("leave it out, or add backend = \"cuda\"");
+  if (name == "threads" && isOnGpu)
+    error(key, "`threads` are those of the CPU, but the benchmark runs on a GPU").suggest("leave it out");
+}
+
+void Reader::readBackend() {
+  if (const toml::node *given = root.get("backend")) {
+    constexpr std::array<std::string_view, 2> kNames = {"cpu", "cuda"};
+    if (word(*given, "`backend`", kNames) == "cuda")
+      file.backend = BenchBackend::Cuda;
+  }
+  file.backend = overrides.backend.value_or(file.backend);
+}
+
+Status Reader::readMachine() {
+  const bool isOnGpu = file.backend == BenchBackend::Cuda;
+  const MachineTarget target = isOnGpu ? MachineTarget::Gpu : MachineTarget::Cpu;
+  file.machine = isOnGpu ? defaultGpu() : defaultMachine();
+  const toml::node *given = root.get("machine");
+  const std::optional<std::string> named = given ? text(*given, "`machine`") : std::nullopt;
+  const bool isFile = named && named->find_first_of("./") != std::string::npos;
+  const std::string chosen = !overrides.machine.empty() ? overrides.machine
+                             : isFile                   ? resolve(*named)
+                                                        : named.value_or("");
+  if (chosen.empty())
+    return Status::ok();
+  // What the command line says has no place in the file.
+  auto report = [&](const std::string &message) {
+    if (!overrides.machine.empty())
+      return Status::invalid("--machine: " + message);
+    error(*given, message);
+    return Status::ok();
+  };
+  auto machine = findMachine(chosen);
+  if (!machine)
+    return report(machine.status().message());
+  if (machine->target != target)
+    return report("the machine " + inTicks(machine->name) + " is a " + (isOnGpu ? "CPU" : "GPU") +
+                  ", but the benchmark runs on " +
+                  (isOnGpu ? "a GPU; choose `h200`" : "the CPU; choose `cpu` or `here`, or --backend cuda"));
+  file.machine = std::move(*machine);
+  return Status::ok();
+}
+
 void Reader::readSettings(const toml::table &table) {
   constexpr int64_t kMostSize = 1 << 24;
-  for (const char *name : {"passes", "dtype", "threads"})
-    if (const toml::node *given = table.get(name))
-      setWay(way, name, *given);
+  for (const Entry &entry : entriesOf(table))
+    if (setWay(way, entry.key->str(), *entry.value))
+      checkWay(entry.key->str(), *entry.key);
   if (const toml::node *given = table.get("size")) {
     if (const toml::table *named = given->as_table()) {
       for (const Entry &entry : entriesOf(*named)) {
@@ -396,13 +463,15 @@ void Reader::readSweep(const toml::node &node) {
   for (const Entry &entry : entriesOf(*table)) {
     const std::string name(entry.key->str());
     std::vector<std::string_view> known = namesOfModels();
-    known.insert(known.end(), {"size", "passes", "dtype", "threads"});
-    const bool isOwn = name == "size" || name == "passes" || name == "dtype" || name == "threads";
+    known.push_back("size");
+    known.insert(known.end(), kWays.begin(), kWays.end());
+    const bool isOwn = name == "size" || std::find(kWays.begin(), kWays.end(), name) != kWays.end();
     if (!isOwn && !isKnownToAModel(name)) {
       error(*entry.key, "no model has a size or attribute " + inTicks(name) +
-                            ", and it is none of size, passes, dtype and threads" + suggestion(name, known));
+                            ", and it is none of size, passes, dtype, precision and threads" + suggestion(name, known));
       continue;
     }
+    checkWay(name, *entry.key);
     axes.push_back({name, listOf(*entry.value, inTicks(name)), entry.key});
     // Values of the wrong kind are found here, once, and not for every cell.
     for (const toml::node *value : axes.back().values) {
@@ -425,7 +494,7 @@ void Reader::addCells(size_t model, size_t graph, BenchPhase phase) {
   std::map<std::string, size_t> rounds;
   std::vector<size_t> chosen(axes.size(), 0);
   auto applies = [&](const Axis &axis) {
-    return axis.name == "size" || axis.name == "passes" || axis.name == "dtype" || axis.name == "threads" ||
+    return axis.name == "size" || std::find(kWays.begin(), kWays.end(), axis.name) != kWays.end() ||
            signature.hasSize(axis.name) || signature.findAttribute(axis.name);
   };
   while (true) {
@@ -486,8 +555,9 @@ Result<BenchFile> Reader::read() {
   if (!parse())
     return failure();
   checkKeys(root, "a benchmark",
-            {"model", "graph", "size", "set", "phase", "passes", "dtype", "threads", "sweep", "measure", "verify",
-             "machine", "seed"});
+            {"model", "graph", "size", "set", "phase", "backend", "passes", "dtype", "precision", "threads", "sweep",
+             "measure", "verify", "machine", "seed"});
+  readBackend();
   if (!root.contains("model") || !root.contains("graph"))
     error("the benchmark has no " + std::string(root.contains("graph")   ? "`model`"
                                                 : root.contains("model") ? "`graph`"
@@ -514,15 +584,8 @@ Result<BenchFile> Reader::read() {
     readVerify(*given);
   if (const toml::node *given = root.get("seed"))
     file.seed = static_cast<uint64_t>(whole(*given, "`seed`", 0, std::numeric_limits<int64_t>::max()).value_or(0));
-  if (const toml::node *given = root.get("machine"))
-    if (auto name = text(*given, "`machine`")) {
-      const bool isFile = name->find_first_of("./") != std::string::npos;
-      auto machine = findMachine(isFile ? resolve(*name) : *name);
-      if (machine)
-        file.machine = std::move(*machine);
-      else
-        error(*given, machine.status().message());
-    }
+  if (Status status = readMachine(); !status.isOk())
+    return status;
   if (!diagnostics.empty())
     return failure();
   makeRounds();
@@ -547,15 +610,15 @@ Result<BenchFile> Reader::read() {
 
 }  // namespace
 
-Result<BenchFile> parseBenchFile(std::string text, const std::string &path) {
-  return Reader(std::move(text), path).read();
+Result<BenchFile> parseBenchFile(std::string text, const std::string &path, const BenchOverrides &overrides) {
+  return Reader(std::move(text), path, overrides).read();
 }
 
-Result<BenchFile> readBenchFile(const std::string &path) {
+Result<BenchFile> readBenchFile(const std::string &path, const BenchOverrides &overrides) {
   auto text = readTomlText(path, "benchmark");
   if (!text)
     return std::move(text).status();
-  return parseBenchFile(std::move(*text), path);
+  return parseBenchFile(std::move(*text), path, overrides);
 }
 
 }  // namespace hector

@@ -152,6 +152,25 @@ TEST_F(BenchFileTest, MachinesAreFoundBesideTheFile) {
   EXPECT_EQ(file->machine.name, "workstation");
 }
 
+TEST_F(BenchFileTest, PlansForAGpuAreChosenForOne) {
+  auto file = parse(kModel + kGraph + "size = 8\nbackend = \"cuda\"");
+  ASSERT_TRUE(file) << file.status().message();
+  EXPECT_EQ(file->machine.name, "h200");
+  EXPECT_EQ(wrong(kModel + kGraph + "size = 8\nbackend = \"cuda\"\nmachine = \"cpu\""),
+            "bench.toml:5:11: error: the machine `cpu` is a CPU, but the benchmark runs on a GPU; choose `h200`");
+  EXPECT_EQ(wrong(kModel + kGraph + "size = 8\nmachine = \"h200\""),
+            "bench.toml:4:11: error: the machine `h200` is a GPU, but the benchmark runs on the CPU; choose `cpu` or "
+            "`here`, or --backend cuda");
+}
+
+TEST_F(BenchFileTest, KeysOfTheOtherBackendAreRefused) {
+  EXPECT_EQ(wrong(kModel + kGraph + "size = 8\nsweep = { precision = [\"high\"] }"),
+            "bench.toml:4:11: error: `precision` is how a GPU multiplies, but the benchmark runs on the CPU, which is "
+            "always exact");
+  EXPECT_EQ(wrong(kModel + kGraph + "size = 8\nbackend = \"cuda\"\nthreads = 2"),
+            "bench.toml:5:1: error: `threads` are those of the CPU, but the benchmark runs on a GPU");
+}
+
 TEST_F(BenchFileTest, TwoGraphsHaveTwoNames) {
   EXPECT_EQ(wrong(kModel + "size = 8\ngraph = [{ kind = \"mag\" }, { kind = \"mag\", seed = 1 }]"),
             "bench.toml:3:9: error: two graphs are called `mag`");

@@ -2,6 +2,7 @@
 
 #include "driver/TestLayer.h"
 #include "runtime/base/FolderTest.h"
+#include "runtime/device/EmulatedDevice.h"
 #include "runtime/storage/Safetensors.h"
 
 #include <gtest/gtest.h>
@@ -113,6 +114,35 @@ TEST_F(BenchTest, KeepsInputsAndResults) {
     EXPECT_TRUE(inputs->find(name)) << name;
   for (const char *name : {"out", "sum", "grad.x", "grad.W", "grad.b"})
     EXPECT_TRUE(outputs->find(name)) << name;
+}
+
+TEST_F(BenchTest, TimesARightAnswerOfADevice) {
+  std::unique_ptr<Device> device = createEmulatedDevice();
+  BenchOptions options;
+  options.device = device.get();
+  options.profile = true;
+  const std::vector<BenchResult> results = measure(
+      read("backend = \"cuda\"\nphase = \"training\"\nsweep = { precision = [\"highest\", \"high\"] }"), options);
+  ASSERT_EQ(results.size(), 2u);
+  for (const BenchResult &result : results) {
+    EXPECT_EQ(result.failure, "");
+    EXPECT_TRUE(result.isRight) << result.worst << " is off by " << result.error;
+    EXPECT_EQ(result.seconds.size(), 3u);
+    EXPECT_GT(result.quantile(0.5), 0);
+    EXPECT_GT(result.peakBytes, 0);
+    ASSERT_FALSE(result.kernels.empty());
+    for (const KernelProfile &kernel : result.kernels) {
+      EXPECT_GT(kernel.seconds, 0) << kernel.name;
+      EXPECT_TRUE(kernel.predicted) << kernel.name;
+    }
+  }
+  EXPECT_NE(results[0].plan, results[1].plan);
+}
+
+TEST_F(BenchTest, PreparingAndTheFirstStepHaveTimes) {
+  const std::vector<BenchResult> results = measure(read("verify = { rtol = 1e-4 }"));
+  EXPECT_GT(results.at(0).prepareSeconds, 0);
+  EXPECT_GT(results.at(0).firstSeconds, 0);
 }
 
 TEST_F(BenchTest, QuantilesAreTimesThatWereMeasured) {

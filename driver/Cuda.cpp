@@ -1,7 +1,6 @@
 #include "driver/Cuda.h"
 
 #include "driver/Lowered.h"
-#include "runtime/machine/Machine.h"
 
 namespace hector {
 
@@ -17,12 +16,9 @@ cuda::Precision precisionFromName(const std::string &name) {
 }
 
 Result<Planned> planForDevice(const Program &program, const Graph &graph, const std::string &passes,
-                              cuda::Precision precision) {
+                              cuda::Precision precision, const MachineDescription &machine) {
   Program copy = program.clone();
-  auto machine = findMachine("h200");
-  if (!machine)
-    return std::move(machine).status();
-  copy.attachMachine(*machine);
+  copy.attachMachine(machine);
   if (Status status = copy.runPasses(passes); !status.isOk())
     return status;
   if (Status status = copy.formGroups(); !status.isOk())

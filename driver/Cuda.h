@@ -4,6 +4,7 @@
 #include "compiler/Target/Cuda/Emitter.h"
 #include "driver/Cpu.h"
 #include "runtime/device/Device.h"
+#include "runtime/machine/Machine.h"
 
 #include <memory>
 #include <optional>
@@ -16,9 +17,10 @@ namespace hector {
 /// groups.
 Result<exec::Plan> makeCudaPlan(const Program &program, const CudaOptions &options = {});
 
-/// Compiles a program, before any pass and with its graph attached, for a GPU.
+/// Compiles a program, before any pass and with its graph attached, for a GPU that `machine` describes.
 Result<Planned> planForDevice(const Program &program, const Graph &graph, const std::string &passes = "default",
-                              cuda::Precision precision = cuda::Precision::Highest);
+                              cuda::Precision precision = cuda::Precision::Highest,
+                              const MachineDescription &machine = defaultGpu());
 
 /// A precision by its name: `highest`, `high` or `medium`; the highest for others. Nothing is faster than `high` by
 /// much, so `medium` is the same.

@@ -25,7 +25,7 @@ from torch_geometric.nn import MessagePassing
 from torch_geometric.nn import aggr as aggregations
 from torch_geometric.utils import softmax
 
-from . import _recorder
+from . import _recorder, _torch_ops
 from ._compile import names_of
 from ._errors import HectorError
 from ._graph import Graph
@@ -183,7 +183,7 @@ def _compute(layer, edge_index, size, kwargs):
     num_nodes = _count_nodes(message, size, kwargs)
     update = _update_arguments(layer, kwargs)
     recorder = Recorder(edge_index.size(1), num_nodes, layer.flow == "source_to_target")
-    text = _record(layer, recorder, message, kwargs)
+    text = _record(layer, recorder, message, _torch_ops.without_autocast(kwargs))
     graph = Graph.cached(edge_index[0], edge_index[1], num_nodes=num_nodes)
     model = models.find(text) or models.keep(text, parse(text, type(layer).__name__))
     # Whether anything is dropped was decided when it was recorded.

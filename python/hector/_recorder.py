@@ -16,6 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
+from ._torch_ops import without_autocast
+
 _FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 _IN_PLACE = frozenset(("__setitem__", "__delitem__", "__set__", "__delete__", "resize_as", "set_data"))
 _IN_PLACE |= {f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "div", "floordiv", "mod", "pow", "matmul")}
@@ -132,7 +134,7 @@ class Recorder(TorchFunctionMode):
         if len(shape) > rank:
             raise Unreadable(f"a tensor of shape {list(tensor.shape)} beside rows of {rank} axes")
         shape = (1,) * (rank - len(shape)) + shape
-        operand = tensor.to(dtype) if tensor.dim() == 0 else tensor  # as PyTorch does it
+        operand = tensor.to(dtype) if tensor.dim() == 0 else without_autocast(tensor)  # numbers as PyTorch does it
         if operand.dtype != dtype:
             raise Unreadable(f"a tensor of {tensor.dtype} beside rows of {dtype}")
         self._sources.append(tensor)

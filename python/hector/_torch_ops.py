@@ -26,11 +26,19 @@ except TypeError:  # before PyTorch 2.4
     _is_autocast = torch.is_autocast_cpu_enabled
 
 
-def without_autocast(tensors):
-    """Tensors as a model takes them. With autocast, layers before it leave other types; sums stay in float32."""
+def without_autocast(values):
+    """Inputs as a model takes them: with autocast, all of 16 bits as float32. Layers before it leave such types.
+
+    Inputs are in lists or by name, and other things among them stay as they are.
+    """
     if not _is_autocast():
-        return list(tensors)
-    return [tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor for tensor in tensors]
+        return values
+    if type(values) is dict:
+        return {name: without_autocast(value) for name, value in values.items()}
+    if type(values) in (list, tuple):
+        return type(values)([without_autocast(value) for value in values])
+    is_short = isinstance(values, torch.Tensor) and values.dtype in (torch.bfloat16, torch.float16)
+    return values.float() if is_short else values
 
 
 class _Ticket(bytearray):

@@ -274,23 +274,55 @@ private:
     return static_cast<double>(milliseconds);
   }
 
-  Status beginRecording() override {
-    // Relaxed: what is recorded may be freed or loaded meanwhile.
-    return run("recording", [&] { return driver().StreamBeginCapture(context.stream, CudaDriver::kRelaxedCapture); });
-  }
-  Result<std::unique_ptr<Recording>> endRecording() override {
+  /// As a graph of CUDA, made call by call. The driver copies arguments when a call is added.
+  Result<std::unique_ptr<Recording>> doRecord(std::vector<RecordedCall> calls) override {
+    Current current(context);
     void *graph = nullptr, *executable = nullptr;
-    Status status = run("recording", [&] {
-      int error = driver().StreamEndCapture(context.stream, &graph);
-      if (error)
-        return error;
-      error = driver().GraphInstantiateWithFlags(&executable, graph, 0);
-      (void)driver().GraphDestroy(graph);
-      return error;
-    });
+    if (int error = firstOf(current, [&] { return driver().GraphCreate(&graph, 0); }))
+      return failure("recording", error);
+    Status status = addCalls(graph, calls);
+    if (status.isOk())
+      if (int error = driver().GraphInstantiateWithFlags(&executable, graph, 0))
+        status = failure("recording", error);
+    (void)driver().GraphDestroy(graph);
     if (!status.isOk())
       return status;
-    return std::unique_ptr<Recording>(std::make_unique<CudaRecording>(context, executable, lastKernel));
+    std::string last;
+    for (const RecordedCall &call : calls)
+      if (call.kernel)
+        last = call.kernel->name();
+    return std::unique_ptr<Recording>(std::make_unique<CudaRecording>(context, executable, std::move(last)));
+  }
+  Status addCalls(void *graph, const std::vector<RecordedCall> &calls) const {
+    std::vector<void *> nodes(calls.size()), after;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const RecordedCall &call = calls[i];
+      after.clear();
+      for (size_t before : call.after)
+        after.push_back(nodes[before]);
+      if (!call.kernel) {
+        const CudaDriver::MemsetNode fill = {addressOf(call.target),          0, static_cast<unsigned>(call.value), 1,
+                                             static_cast<size_t>(call.bytes), 1};
+        if (int error =
+                driver().GraphAddMemsetNode(&nodes[i], graph, after.data(), after.size(), &fill, context.context))
+          return failure("recording a fill", error);
+        continue;
+      }
+      std::vector<void *> pointers = call.arguments.pointers();
+      const CudaDriver::KernelNode node = {static_cast<const CudaKernel *>(call.kernel)->function,
+                                           static_cast<unsigned>(call.shape.blocks),
+                                           1,
+                                           1,
+                                           static_cast<unsigned>(call.shape.threads),
+                                           1,
+                                           1,
+                                           static_cast<unsigned>(call.shape.sharedBytes),
+                                           pointers.data(),
+                                           nullptr};
+      if (int error = driver().GraphAddKernelNode(&nodes[i], graph, after.data(), after.size(), &node))
+        return failure("recording kernel " + inTicks(call.kernel->name()) + " (" + toText(call.shape) + ")", error);
+    }
+    return Status::ok();
   }
   Status doReplay(const Recording &recording) override {
     const auto &recorded = static_cast<const CudaRecording &>(recording);

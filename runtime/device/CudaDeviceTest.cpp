@@ -23,6 +23,7 @@ protected:
     fail = reinterpret_cast<void (*)(const char *, int)>(dlsym(handle, "fakeCudaFail"));
     live = reinterpret_cast<int64_t (*)()>(dlsym(handle, "fakeCudaLive"));
     loaded = reinterpret_cast<const char *(*)()>(dlsym(handle, "fakeCudaLoaded"));
+    launchedGraph = reinterpret_cast<const char *(*)()>(dlsym(handle, "fakeCudaGraph"));
     fail("", 0);
   }
   void TearDown() override {
@@ -47,7 +48,7 @@ protected:
 
   void (*fail)(const char *function, int error) = nullptr;
   int64_t (*live)() = nullptr;
-  const char *(*loaded)() = nullptr;
+  const char *(*loaded)() = nullptr, *(*launchedGraph)() = nullptr;
 
 private:
   std::optional<Setting> cache, nvrtc;
@@ -122,6 +123,69 @@ TEST_F(CudaDeviceTest, LaunchesRecordsAndReplays) {
   EXPECT_EQ(numbers[60], 0);
 }
 
+TEST_F(CudaDeviceTest, RecordingsByMemoryAreGraphsWithBranches) {
+  auto device = create();
+  auto program = load(*device);
+  auto kernel = program->kernel("triple");
+  ASSERT_TRUE(kernel);
+  std::vector<int> numbers(200, 1);
+  auto memory = device->allocate(800);
+  ASSERT_TRUE(memory);
+  ASSERT_TRUE(device->upload(memory->data(), std::as_bytes(std::span(numbers))).isOk());
+  int *left = static_cast<int *>(memory->data()), *right = left + 100;
+  auto triple = [&](int *start, int blocks) {
+    const MemoryUse use = MemoryUse::write(start, 400);
+    return device->launch(**kernel, {blocks, 128, 16}, Arguments::of(start, int64_t{100}), {&use, 1});
+  };
+  auto body = [&] {
+    EXPECT_TRUE(triple(left, 1).isOk());
+    EXPECT_TRUE(triple(right, 2).isOk());
+    EXPECT_TRUE(triple(right, 0).isOk());
+    EXPECT_TRUE(device->fill(left + 60, std::byte{0}, 160).isOk());
+    EXPECT_TRUE(triple(left, 3).isOk());
+    return device->fill(left + 90, std::byte{0}, 80);
+  };
+  auto recording = device->record(body, RecordedOrder::ByMemory);
+  ASSERT_TRUE(recording) << recording.status().message();
+  ASSERT_TRUE(device->replay(**recording).isOk());
+  EXPECT_STREQ(launchedGraph(), "triple 1x128+16; triple 2x128+16; fill 160 after 0; triple 3x128+16 after 2; "
+                                "fill 80 after 1 3");
+  ASSERT_TRUE(device->download(std::as_writable_bytes(std::span(numbers)), memory->data()).isOk());
+  ASSERT_TRUE(device->synchronize().isOk());
+  EXPECT_EQ(numbers[0], 9);
+  EXPECT_EQ(numbers[60], 0);
+  EXPECT_EQ(numbers[109], 0);
+  EXPECT_EQ(numbers[110], 3);
+  recording = device->record(body);
+  ASSERT_TRUE(recording && device->replay(**recording).isOk());
+  EXPECT_STREQ(launchedGraph(), "triple 1x128+16; triple 2x128+16 after 0; fill 160 after 1; triple 3x128+16 after 2; "
+                                "fill 80 after 3");
+}
+
+TEST_F(CudaDeviceTest, FailuresOfRecordingNameTheCall) {
+  auto device = create();
+  auto program = load(*device);
+  auto kernel = program->kernel("triple");
+  ASSERT_TRUE(kernel);
+  auto memory = device->allocate(8);
+  ASSERT_TRUE(memory);
+  auto failureOf = [&](const char *function) {
+    fail(function, 2);
+    auto recording = device->record([&] {
+      Status status = device->launch(**kernel, {4, 128, 16}, Arguments::of(memory->data(), int64_t{1}));
+      return status.isOk() ? device->fill(memory->data(), std::byte{0}, 8) : status;
+    });
+    fail("", 0);
+    return recording ? "" : recording.status().message();
+  };
+  const std::string why = ": CUDA_ERROR_OUT_OF_MEMORY: as the test asked";
+  EXPECT_EQ(failureOf("cuGraphCreate"), "Fake: recording" + why);
+  EXPECT_EQ(failureOf("cuGraphAddKernelNode"),
+            "Fake: recording kernel `triple` (4 blocks of 128 threads, 16 bytes of shared memory)" + why);
+  EXPECT_EQ(failureOf("cuGraphAddMemsetNode"), "Fake: recording a fill" + why);
+  EXPECT_EQ(failureOf("cuGraphInstantiateWithFlags"), "Fake: recording" + why);
+}
+
 TEST_F(CudaDeviceTest, FailuresNameTheKernelAndWhatCudaSaid) {
   auto device = create();
   auto program = load(*device);
@@ -188,7 +252,7 @@ TEST_F(CudaDeviceTest, ARecordingThatFailsLeavesTheDeviceUsable) {
   auto failing = device->record([] { return Status::failed("no"); });
   ASSERT_FALSE(failing);
   EXPECT_EQ(failing.status().message(), "no");
-  for (const char *function : {"cuStreamEndCapture", "cuGraphInstantiateWithFlags"}) {
+  for (const char *function : {"cuGraphCreate", "cuGraphInstantiateWithFlags"}) {
     fail(function, 900);
     auto recording = device->record([] { return Status::ok(); });
     ASSERT_FALSE(recording);

@@ -57,8 +57,9 @@ Result<std::shared_ptr<const CudaDriver>> CudaDriver::open(const std::string &li
   get("cuFuncSetAttribute", driver->FuncSetAttribute);
   (void)find("cuFuncGetParamInfo", driver->FuncGetParamInfo);
   get("cuLaunchKernel", driver->LaunchKernel);
-  get("cuStreamBeginCapture_v2", driver->StreamBeginCapture);
-  get("cuStreamEndCapture", driver->StreamEndCapture);
+  get("cuGraphCreate", driver->GraphCreate);
+  get("cuGraphAddKernelNode", driver->GraphAddKernelNode);
+  get("cuGraphAddMemsetNode", driver->GraphAddMemsetNode);
   get("cuGraphInstantiateWithFlags", driver->GraphInstantiateWithFlags);
   get("cuGraphLaunch", driver->GraphLaunch);
   get("cuGraphDestroy", driver->GraphDestroy);

@@ -20,7 +20,7 @@ struct CudaDriver {
                        kSharedBytes = 97;
   static constexpr int kDynamicSharedBytes = 8;
   static constexpr int kOutOfMemory = 2;
-  static constexpr int kNonBlockingStream = 1, kRelaxedCapture = 2;
+  static constexpr int kNonBlockingStream = 1;
 
   int (*Init)(unsigned flags);
   int (*DriverGetVersion)(int *version);
@@ -61,8 +61,24 @@ struct CudaDriver {
   int (*LaunchKernel)(void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
                       unsigned blockZ, unsigned sharedBytes, void *stream, void **arguments, void **extra);
 
-  int (*StreamBeginCapture)(void *stream, int mode);
-  int (*StreamEndCapture)(void *stream, void **graph);
+  /// CUDA_KERNEL_NODE_PARAMS_v1, which all drivers take.
+  struct KernelNode {
+    void *function;
+    unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+    void **arguments;
+    void **extra;
+  };
+  /// CUDA_MEMSET_NODE_PARAMS_v1.
+  struct MemsetNode {
+    Address target;
+    size_t pitch;
+    unsigned value, elementSize;
+    size_t width, height;  // width in elements
+  };
+  int (*GraphCreate)(void **graph, unsigned flags);
+  int (*GraphAddKernelNode)(void **node, void *graph, void *const *after, size_t numAfter, const KernelNode *what);
+  int (*GraphAddMemsetNode)(void **node, void *graph, void *const *after, size_t numAfter, const MemsetNode *what,
+                            void *context);
   int (*GraphInstantiateWithFlags)(void **executable, void *graph, unsigned long long flags);
   int (*GraphLaunch)(void *executable, void *stream);
   int (*GraphDestroy)(void *graph);

@@ -32,7 +32,7 @@ DeviceMemory::~DeviceMemory() {
 }
 
 Status Device::refuseWhileRecording(const char *what) const {
-  if (isRecording)
+  if (recorder)
     return Status::failed(std::string(what) + " cannot be recorded; launches and fills can");
   return Status::ok();
 }
@@ -61,7 +61,13 @@ Status Device::download(std::span<std::byte> target, const void *source) {
 }
 
 Status Device::fill(void *target, std::byte value, int64_t bytes) {
-  return bytes <= 0 ? Status::ok() : doFill(target, value, bytes);
+  if (bytes <= 0)
+    return Status::ok();
+  if (!recorder)
+    return doFill(target, value, bytes);
+  const MemoryUse use = MemoryUse::write(target, bytes);
+  recorder->add({.target = target, .value = value, .bytes = bytes}, {&use, 1});
+  return Status::ok();
 }
 
 Status Device::synchronize() {
@@ -114,10 +120,21 @@ Status Device::checkLaunch(const Kernel &kernel, const LaunchShape &shape, const
   return Status::ok();
 }
 
-Status Device::launch(const Kernel &kernel, const LaunchShape &shape, const Arguments &arguments) {
+Status Device::launch(const Kernel &kernel, const LaunchShape &shape, const Arguments &arguments,
+                      std::span<const MemoryUse> uses) {
   if (Status status = checkLaunch(kernel, shape, arguments); !status.isOk())
     return status;
-  return shape.blocks == 0 ? Status::ok() : doLaunch(kernel, shape, arguments);
+  if (shape.blocks == 0)
+    return Status::ok();
+  if (!recorder)
+    return doLaunch(kernel, shape, arguments);
+  recorder->add({.kernel = &kernel, .shape = shape, .arguments = arguments}, uses);
+  return Status::ok();
+}
+
+void Device::Recorder::add(RecordedCall call, std::span<const MemoryUse> uses) {
+  call.after = ordering.add(order == RecordedOrder::ByMemory ? uses : kAnything);
+  calls.push_back(std::move(call));
 }
 
 Result<std::unique_ptr<Mark>> Device::mark() {
@@ -132,18 +149,16 @@ Result<double> Device::elapsedMs(const Mark &from, const Mark &to) {
   return doElapsedMs(from, to);
 }
 
-Result<std::unique_ptr<Recording>> Device::record(const std::function<Status()> &body) {
+Result<std::unique_ptr<Recording>> Device::record(const std::function<Status()> &body, RecordedOrder order) {
   if (Status status = refuseWhileRecording("another recording"); !status.isOk())
     return status;
-  if (Status status = beginRecording(); !status.isOk())
-    return status;
-  isRecording = true;
+  recorder.emplace(Recorder{order, {}, {}});
   Status status = body();
-  isRecording = false;
-  auto recording = endRecording();
+  std::vector<RecordedCall> calls = std::move(recorder->calls);
+  recorder.reset();
   if (!status.isOk())
     return status;
-  return recording;
+  return doRecord(std::move(calls));
 }
 
 Status Device::replay(const Recording &recording) {

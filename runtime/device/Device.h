@@ -11,6 +11,7 @@
 
 #include "kernels/Headers.h"
 #include "runtime/base/Status.h"
+#include "runtime/device/Ordering.h"
 #include "runtime/jit/Jit.h"
 
 #include <cassert>
@@ -135,6 +136,25 @@ public:
   virtual ~Recording() = default;
 };
 
+/// How the calls of a recording follow each other.
+enum class RecordedOrder : uint8_t {
+  AsCalled,  // one after the other
+  ByMemory,  // those that touch the same memory do, others may run side by side
+};
+
+/// A launch or a fill of a recording.
+struct RecordedCall {
+  // A launch, where there is a kernel.
+  const Kernel *kernel = nullptr;
+  LaunchShape shape = {};
+  Arguments arguments = {};
+  // Else a fill.
+  void *target = nullptr;
+  std::byte value{0};
+  int64_t bytes = 0;
+  std::vector<size_t> after = {};  // earlier calls that have to end first
+};
+
 class Device;
 
 /// Memory of a device, freed at the end of its life. Its bytes have any value at first.
@@ -193,17 +213,20 @@ public:
   /// `info().sharedBytes` less what it declares itself.
   Status allowShared(Kernel &kernel, int64_t bytes);
   /// Starts a kernel; nothing where there are no blocks. Fails where the shape is beyond the device, or the arguments
-  /// are not the kernel's.
-  Status launch(const Kernel &kernel, const LaunchShape &shape, const Arguments &arguments);
+  /// are not the kernel's. `uses` is the memory that the kernel reads and writes; recordings by memory ask for it.
+  Status launch(const Kernel &kernel, const LaunchShape &shape, const Arguments &arguments,
+                std::span<const MemoryUse> uses = kAnything);
 
   Result<std::unique_ptr<Mark>> mark();
   /// Milliseconds between two marks. Waits for the second.
   Result<double> elapsedMs(const Mark &from, const Mark &to);
 
   /// Records the launches and fills that `body` makes, without running them. Arguments keep the values that they have
-  /// now. `body` must make no copies, marks or further recordings, and must not wait.
-  Result<std::unique_ptr<Recording>> record(const std::function<Status()> &body);
-  /// Runs what was recorded.
+  /// now. `body` must make no copies, marks or further recordings, and must not wait. Kernels have to live as long as
+  /// the recording.
+  Result<std::unique_ptr<Recording>> record(const std::function<Status()> &body,
+                                            RecordedOrder order = RecordedOrder::AsCalled);
+  /// Runs what was recorded, after all that was asked for before, and before all that is asked for later.
   Status replay(const Recording &recording);
 
 protected:
@@ -226,11 +249,21 @@ private:
   virtual Status doLaunch(const Kernel &kernel, const LaunchShape &shape, const Arguments &arguments) = 0;
   virtual Result<std::unique_ptr<Mark>> doMark() = 0;
   virtual Result<double> doElapsedMs(const Mark &from, const Mark &to) = 0;
-  virtual Status beginRecording() = 0;
-  virtual Result<std::unique_ptr<Recording>> endRecording() = 0;
+  /// Calls are in an order in which they may run one by one.
+  virtual Result<std::unique_ptr<Recording>> doRecord(std::vector<RecordedCall> calls) = 0;
   virtual Status doReplay(const Recording &recording) = 0;
 
-  bool isRecording = false;
+  static constexpr MemoryUse kAnything[] = {MemoryUse::anything()};
+
+  /// What a body has asked for while it is recorded.
+  struct Recorder {
+    RecordedOrder order;
+    Ordering ordering;
+    std::vector<RecordedCall> calls;
+
+    void add(RecordedCall call, std::span<const MemoryUse> uses);
+  };
+  std::optional<Recorder> recorder;
 };
 
 /// "4 blocks of 128 threads, 1024 bytes of shared memory".

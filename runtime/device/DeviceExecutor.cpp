@@ -106,14 +106,15 @@ struct DeviceExecutor::State {
   /// A step, ready to run: kernels one after the other, all with the same arguments.
   struct Runnable {
     std::vector<Call> calls;
-    Arguments arguments;  // the last one is `sizes`
-    cuda::Sizes sizes = {};
+    Arguments arguments;
+    std::vector<MemoryUse> uses;  // of each kernel, at most
   };
-  /// The launches of a phase.
+  /// The launches of a run.
   struct Recorded {
-    std::optional<Randomness> seen;  // in the last run
+    bool isSeen = false;  // phases ran before
     std::unique_ptr<Recording> recording;
   };
+  using Phases = std::array<bool, kNumPhases>;
 
   Session session;
   std::shared_ptr<DeviceProgram> program;
@@ -124,9 +125,14 @@ struct DeviceExecutor::State {
   std::map<Form, DeviceMemory> forms;
   std::vector<void *> addresses;  // of each table
   std::vector<Runnable> steps;
-  std::array<Recorded, kNumPhases> recorded;  // gone before what it launches
+  // What dropout depends on. The host's copy stays as it is until the device has it.
+  DeviceMemory random;
+  cuda::Random uploaded = {};
+  bool hasRandom = false, isUploading = false;
+  std::map<Phases, Recorded> recorded;  // by which phases run; gone before what it launches
   std::vector<LaunchTime> times;
   std::vector<std::unique_ptr<Mark>> marks;  // of the run: before and after each launch
+  double runMs = 0;
 
   State(Session session, std::shared_ptr<DeviceProgram> program, Device &device, const DeviceExecOptions &options)
       : session(std::move(session)), program(std::move(program)), device(device), options(options) {}
@@ -137,8 +143,10 @@ struct DeviceExecutor::State {
   Status prepareStep(size_t index, const Pieces &pieces);
   void *inArena(const Block &block) const { return static_cast<std::byte *>(arena.data()) + block.offset; }
 
-  Status runPhase(Phase phase);
+  Status uploadRandom();
+  Status runPhases(const Phases &phases);
   Status launchPhase(Phase phase);
+  RecordedOrder order() const;
   Status launch(size_t step);
   Status poison(std::span<const Block> blocks);
 };
@@ -180,6 +188,10 @@ Status DeviceExecutor::State::allocate() {
     addresses[port.table] = input->data();
     inputs.push_back(std::move(*input));
   }
+  memory = device.allocate(sizeof(cuda::Random));
+  if (!memory)
+    return std::move(memory).status();
+  random = std::move(*memory);
   return Status::ok();
 }
 
@@ -232,21 +244,33 @@ Status DeviceExecutor::State::prepareStep(size_t index, const Pieces &pieces) {
       return status;
   }
 
-  for (const std::vector<int> *tables : {&launch.inputs, &launch.outputs})
-    for (int table : *tables)
-      runnable.arguments.add(addresses[table]);
+  // Nothing writes index arrays and random numbers while launches run: their uses order nothing.
+  for (int table : launch.inputs) {
+    runnable.arguments.add(addresses[table]);
+    runnable.uses.push_back(MemoryUse::read(addresses[table], session.bytesOf(table)));
+  }
+  for (int table : launch.outputs) {
+    runnable.arguments.add(addresses[table]);
+    runnable.uses.push_back(MemoryUse::write(addresses[table], session.bytesOf(table)));
+  }
+  auto addBlock = [&](const Block &block) {
+    runnable.arguments.add(inArena(block));
+    runnable.uses.push_back(MemoryUse::write(inArena(block), block.bytes));
+  };
   for (const Block &buffer : needs.buffers)
-    runnable.arguments.add(inArena(buffer));
+    addBlock(buffer);
   for (const Form &form : launch.forms)
     runnable.arguments.add(forms.at(form).data());
   for (const Block &total : needs.totals)
-    runnable.arguments.add(inArena(total));
+    addBlock(total);
   if (isChunked)
-    runnable.arguments.add(inArena(needs.carry));
-  std::copy(session.numbers().rows.begin(), session.numbers().rows.end(), runnable.sizes.rows);
-  runnable.sizes.grain = pieces.grain;
-  runnable.sizes.pieces = pieces.count;
-  runnable.arguments.add(runnable.sizes);
+    addBlock(needs.carry);
+  cuda::Sizes sizes = {};
+  std::copy(session.numbers().rows.begin(), session.numbers().rows.end(), sizes.rows);
+  sizes.grain = pieces.grain;
+  sizes.pieces = pieces.count;
+  sizes.random = static_cast<const cuda::Random *>(random.data());
+  runnable.arguments.add(sizes);
   return Status::ok();
 }
 
@@ -358,18 +382,27 @@ Status DeviceExecutor::State::poison(std::span<const Block> blocks) {
   return Status::ok();
 }
 
+/// Before the launches of a run, in the order of the device's work. A recording reads what is there when it runs.
+Status DeviceExecutor::State::uploadRandom() {
+  const Randomness &wanted = session.randomness;
+  if (hasRandom && Randomness{uploaded.isTraining, uploaded.seed, uploaded.step} == wanted)
+    return Status::ok();
+  // A run that failed did not wait for its upload.
+  if (isUploading)
+    if (Status status = device.synchronize(); !status.isOk())
+      return status;
+  uploaded = {wanted.seed, wanted.step, wanted.isTraining};
+  hasRandom = false;
+  if (Status status = device.upload(random.data(), std::as_bytes(std::span(&uploaded, 1))); !status.isOk())
+    return status;
+  hasRandom = isUploading = true;
+  return Status::ok();
+}
+
 Status DeviceExecutor::State::launch(size_t step) {
-  Runnable &runnable = steps[step];
-  const Randomness &randomness = session.randomness;
-  cuda::Sizes &sizes = runnable.sizes;
-  if (Randomness{sizes.isTraining, sizes.seed, sizes.step} != randomness) {
-    sizes.isTraining = randomness.isTraining;
-    sizes.seed = randomness.seed;
-    sizes.step = randomness.step;
-    runnable.arguments.set(runnable.arguments.count() - 1, sizes);
-  }
+  const Runnable &runnable = steps[step];
   for (const Call &call : runnable.calls)
-    if (Status status = device.launch(*call.kernel, call.shape, runnable.arguments); !status.isOk())
+    if (Status status = device.launch(*call.kernel, call.shape, runnable.arguments, runnable.uses); !status.isOk())
       return status;
   return Status::ok();
 }
@@ -396,7 +429,7 @@ Status DeviceExecutor::State::launchPhase(Phase phase) {
     if (Status status = addMark(); !status.isOk())
       return status;
     if (options.isProfiled)
-      times.push_back({session.plan().steps[i].launch.label});
+      times.push_back({session.plan().steps[i].launch.label, 0, i});
     if (options.poison)
       if (Status status = poison(session.unneededAfter(i)); !status.isOk())
         return status;
@@ -404,19 +437,32 @@ Status DeviceExecutor::State::launchPhase(Phase phase) {
   return Status::ok();
 }
 
-Status DeviceExecutor::State::runPhase(Phase phase) {
+RecordedOrder DeviceExecutor::State::order() const {
+  const bool isSmall = session.numbers().rows[Domain::Edge] <= kMostEdgesOfBranches;
+  const bool hasBranches =
+      options.branches == Branches::Always || (options.branches == Branches::OnSmallGraphs && isSmall);
+  return hasBranches ? RecordedOrder::ByMemory : RecordedOrder::AsCalled;
+}
+
+/// Starts the launches of all phases of a run.
+Status DeviceExecutor::State::runPhases(const Phases &phases) {
+  auto launchAll = [&] {
+    for (Phase phase : kPhases)
+      if (phases[static_cast<size_t>(phase)])
+        if (Status status = launchPhase(phase); !status.isOk())
+          return status;
+    return Status::ok();
+  };
   if (!options.isRecorded || options.isProfiled)
-    return launchPhase(phase);
+    return launchAll();
   if (interruptSignal())
     return Status::failed("interrupted");
-  // Recording takes longer than launching: it pays for phases that are repeated as they are.
-  Recorded &mine = recorded[static_cast<size_t>(phase)];
-  if (mine.seen != session.randomness) {
-    mine = {session.randomness, nullptr};
-    return launchPhase(phase);
-  }
+  // Recording takes longer than launching: it pays for phases that run again.
+  Recorded &mine = recorded[phases];
+  if (!std::exchange(mine.isSeen, true))
+    return launchAll();
   if (!mine.recording) {
-    Result<std::unique_ptr<Recording>> recording = device.record([&] { return launchPhase(phase); });
+    Result<std::unique_ptr<Recording>> recording = device.record(launchAll, order());
     if (!recording)
       return std::move(recording).status();
     mine.recording = std::move(*recording);
@@ -433,26 +479,61 @@ Status DeviceExecutor::run(Phase first, Phase last) {
   if (s.options.poison)
     if (Status status = s.poison(s.session.unneededBefore(first, last)); !status.isOk())
       return status;
-  for (Phase phase : kPhases) {
-    if (!s.session.isRunning(phase, first, last))
-      continue;
-    s.session.beginPhase(phase);
-    if (Status status = s.runPhase(phase); !status.isOk())
-      return status;
-    s.session.endPhase(phase);
-  }
+  std::unique_ptr<Mark> begin, end;
+  auto setMark = [&](std::unique_ptr<Mark> &mark) -> Status {
+    if (!s.options.isTimed)
+      return Status::ok();
+    Result<std::unique_ptr<Mark>> made = s.device.mark();
+    if (!made)
+      return std::move(made).status();
+    mark = std::move(*made);
+    return Status::ok();
+  };
+  if (Status status = setMark(begin); !status.isOk())
+    return status;
+  if (Status status = s.uploadRandom(); !status.isOk())
+    return status;
+  State::Phases phases = {};
+  for (Phase phase : kPhases)
+    phases[static_cast<size_t>(phase)] = s.session.isRunning(phase, first, last);
+  auto forRunning = [&](auto &&note) {
+    for (Phase phase : kPhases)
+      if (phases[static_cast<size_t>(phase)])
+        note(phase);
+  };
+  forRunning([&](Phase phase) { s.session.beginPhase(phase); });
+  if (Status status = s.runPhases(phases); !status.isOk())
+    return status;
+  if (Status status = setMark(end); !status.isOk())
+    return status;
   if (Status status = s.device.synchronize(); !status.isOk()) {
     // It is not known which launch failed.
     s.session.beginPhase(Phase::Graph);
     return status;
   }
+  s.isUploading = false;
+  forRunning([&](Phase phase) { s.session.endPhase(phase); });
   for (size_t i = 0; i < s.times.size(); ++i) {
     Result<double> ms = s.device.elapsedMs(*s.marks[2 * i], *s.marks[2 * i + 1]);
     if (!ms)
       return std::move(ms).status();
     s.times[i].ms = *ms;
   }
+  if (!s.options.isTimed)
+    return Status::ok();
+  Result<double> ms = s.device.elapsedMs(*begin, *end);
+  if (!ms)
+    return std::move(ms).status();
+  s.runMs = *ms;
   return Status::ok();
+}
+
+void DeviceExecutor::setProfiled(bool isOn) {
+  state->options.isProfiled = isOn;
+}
+
+double DeviceExecutor::runMs() const {
+  return state->runMs;
 }
 
 std::span<const DeviceExecutor::LaunchTime> DeviceExecutor::profile() const {

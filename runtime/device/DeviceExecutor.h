@@ -28,17 +28,27 @@
 
 namespace hector::exec {
 
+enum class Branches : uint8_t { Never, OnSmallGraphs, Always };
+
+/// The most edges of a graph that `Branches::OnSmallGraphs` takes for small. Launches on it leave parts of a GPU idle:
+/// side by side, a step takes up to 1.6 times less on an H200. On larger graphs each launch fills the GPU, and several
+/// evict each other's rows from its cache: 2 to 10 % slower.
+inline constexpr int64_t kMostEdgesOfBranches = 1'000'000;
+
 struct DeviceExecOptions {
   int64_t memoryLimit = 0;  // bytes of the device that the plan may take; 0: what is free
   /// Fills memory with NaN before each run and again when nobody needs it any more, so that whatever reads a number
   /// that was not written shows in the results.
   bool poison = false;
-  /// Records the launches of a phase when it runs for the second time and replays them from then on, which starts small
-  /// launches faster. A recording holds the seed and the step, so that launches of training, whose step changes from
-  /// run to run, are started one by one. A model without dropout need not be told that it is trained.
+  /// Records the launches of a run when the same phases run for the second time and replays them from then on, which
+  /// starts small launches faster. Seeds, steps and whether it is training may change between runs.
   bool isRecorded = false;
+  /// Whether launches of a recording that do not depend on each other may run side by side.
+  Branches branches = Branches::OnSmallGraphs;
   /// Measures each launch. Nothing is recorded then.
   bool isProfiled = false;
+  /// Measures each run as a whole: what the device takes from the first launch, or replay, to the end of the last.
+  bool isTimed = false;
 };
 
 /// The device memory that an executor would take, without making one: for choosing between plans. Fails as
@@ -72,13 +82,18 @@ public:
   /// An output in the order that inputs have, as F64 if it is stored as such, else as F32. A copy.
   Result<Tensor> output(std::string_view name) const;
 
+  /// From now on launches are measured or not, as `DeviceExecOptions::isProfiled` says.
+  void setProfiled(bool isOn);
   /// A launch of the last run, with its joins.
   struct LaunchTime {
     std::string label;
     double ms = 0;
+    size_t step = 0;  // of the plan
   };
   /// In the order in which they ran; empty without `isProfiled`. Valid until the next run.
   std::span<const LaunchTime> profile() const;
+  /// Milliseconds of the last run; 0 without `isTimed`. Copies of inputs are no part of a run.
+  double runMs() const;
 
   /// All that was taken from the device's memory.
   int64_t peakBytes() const;

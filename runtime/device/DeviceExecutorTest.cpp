@@ -111,7 +111,8 @@ HECTOR_CUDA_KERNEL(join_unsorted)
 
 // What dropout would see.
 extern "C" __global__ void see_training(const float *, float *y, Sizes sizes) {
-  y[0] = sizes.isTraining ? float(100 * sizes.seed + sizes.step) : -1;
+  const Random random = *sizes.random;
+  y[0] = random.isTraining ? float(100 * random.seed + random.step) : -1;
 }
 HECTOR_CUDA_KERNEL(see_training)
 
@@ -257,10 +258,12 @@ TEST_P(DeviceExecutorTest, RunsRepeatBitForBit) {
   const TestGraph graph = randomGraph("", 9, 300, 4000, 40);
   example::Values values(graph);
   std::vector<std::vector<double>> first;
-  for (bool isRecorded : {false, true}) {
-    DeviceExecutor executor = make(graph, {.isRecorded = isRecorded});
+  for (const DeviceExecOptions &options : {DeviceExecOptions{},
+                                           {.isRecorded = true, .branches = Branches::Never},
+                                           {.isRecorded = true, .branches = Branches::Always}}) {
+    DeviceExecutor executor = make(graph, options);
     values.setAll(executor, graph);
-    for (int run = 0; run < 4; ++run) {
+    for (int run = 0; run < 8; ++run) {  // emulated branches run in another order each time
       expectRuns(executor);
       std::vector<std::vector<double>> all;
       for (const char *name : {"out", "by_type", "gx", "gtype"})
@@ -316,6 +319,32 @@ TEST_P(DeviceExecutorTest, PoisonShowsRowsThatWereNotWritten) {
       EXPECT_TRUE(std::isnan(y[2]));
     }
   }
+}
+
+TEST_P(DeviceExecutorTest, RunsAreTimedAsAWhole) {
+  DeviceExecutor executor = make(kSmall, {.isRecorded = true, .isTimed = true});
+  example::Values(kSmall).setAll(executor, kSmall);
+  EXPECT_EQ(executor.runMs(), 0);
+  for (int run = 0; run < 3; ++run) {
+    expectRuns(executor);
+    EXPECT_GT(executor.runMs(), 0);
+  }
+}
+
+TEST_P(DeviceExecutorTest, LaunchesAreMeasuredOnceAsked) {
+  DeviceExecutor executor = make(kSmall, {.isRecorded = true});
+  example::Values(kSmall).setAll(executor, kSmall);
+  for (int run = 0; run < 3; ++run)
+    expectRuns(executor);
+  EXPECT_TRUE(executor.profile().empty());
+  executor.setProfiled(true);
+  expectRuns(executor);
+  ASSERT_FALSE(executor.profile().empty());
+  for (size_t i = 1; i < executor.profile().size(); ++i)
+    EXPECT_GT(executor.profile()[i].step, executor.profile()[i - 1].step);
+  executor.setProfiled(false);
+  expectRuns(executor);
+  EXPECT_TRUE(executor.profile().empty());
 }
 
 TEST_P(DeviceExecutorTest, ProfilesNameTheLaunchesOfTheLastRun) {
@@ -435,9 +464,9 @@ TEST_F(DeviceCallsTest, ArgumentsAreTablesBuffersFormsTotalsAndSizes) {
     EXPECT_EQ(sizes.rows[Domain::Edge], 200);
     EXPECT_EQ(sizes.grain, 64);
     EXPECT_EQ(sizes.pieces, 4);
-    EXPECT_EQ(sizes.seed, 11u);
-    EXPECT_EQ(sizes.step, 12u);
-    EXPECT_TRUE(sizes.isTraining);
+    EXPECT_EQ(sizes.random->seed, 11u);  // memory of a fake device is the host's
+    EXPECT_EQ(sizes.random->step, 12u);
+    EXPECT_TRUE(sizes.random->isTraining);
   }
 }
 
@@ -498,16 +527,66 @@ TEST_F(DeviceCallsTest, PhasesThatRepeatAreReplayed) {
     run(executor, Phase::Graph, Phase::Forward);
     return run(executor, Phase::Backward, Phase::Backward);
   };
-  const Log launches = {"scale_rows 1x64", "sum_unsorted 2x64", "join_unsorted 1x256", "wait"};
-  EXPECT_EQ(backward(), launches);
-  EXPECT_EQ(backward(),
-            (Log{"record", "scale_rows 1x64", "sum_unsorted 2x64", "join_unsorted 1x256", "end", "replay", "wait"}));
+  EXPECT_EQ(backward(), (Log{"scale_rows 1x64", "sum_unsorted 2x64", "join_unsorted 1x256", "wait"}));
+  EXPECT_EQ(backward(), (Log{"record scale_rows 1x64", "record sum_unsorted 2x64 after 0",
+                             "record join_unsorted 1x256 after 1", "replay", "wait"}));
   EXPECT_EQ(backward(), (Log{"replay", "wait"}));
-  // Each step of training has other arguments.
+  // Steps of training have other numbers in the same places.
   for (uint64_t step = 0; step < 2; ++step) {
     executor.setTraining(1, step);
-    EXPECT_EQ(backward(), launches);
+    EXPECT_EQ(backward(), (Log{"replay", "wait"}));
   }
+}
+
+TEST_F(DeviceCallsTest, AllPhasesOfARunAreOneRecording) {
+  DeviceExecutor executor = example(kSmall, {.isRecorded = true, .branches = Branches::Never});
+  run(executor);
+  run(executor);
+  EXPECT_EQ(run(executor),
+            (Log{"record scale_rows 1x64", "record gather 1x64 after 0", "record sum_by_type 2x64 after 1",
+                 "record join_by_type 1x256 after 2", "record scale_rows 1x64 after 3",
+                 "record sum_unsorted 2x64 after 4", "record join_unsorted 1x256 after 5", "replay", "wait"}));
+  EXPECT_EQ(run(executor), (Log{"replay", "wait"}));
+}
+
+TEST_F(DeviceCallsTest, LaunchesOfSmallGraphsBranchWhereTheyShareNoMemory) {
+  // y and z are copies of x, and `last` reads both.
+  Plan plan = oneStep("first");
+  plan.tables.push_back({"z", Domain::Node, {}});
+  plan.tables.push_back({"sum", Domain::Node, {}});
+  plan.outputs = {{"y", 1}, {"z", 2}, {"sum", 3}};
+  Step step = plan.steps[0];
+  step.launch.kernel = "second";
+  step.launch.outputs = {2};
+  plan.steps.push_back(step);
+  step.launch.kernel = "last";
+  step.launch.inputs = {1, 2};
+  step.launch.outputs = {3};
+  plan.steps.push_back(step);
+  auto recordingOf = [&](const TestGraph &graph, Branches branches) {
+    DeviceExecutor executor = make(plan, graph, {.isRecorded = true, .branches = branches});
+    set(executor, "x", {30}, numbers(30, 1));
+    run(executor, Phase::Graph, Phase::Forward);  // phases of the graph and of weights run once
+    run(executor, Phase::Graph, Phase::Forward);
+    return run(executor, Phase::Graph, Phase::Forward);
+  };
+  const Log branched = {"record first 1x64", "record second 1x64", "record last 1x64 after 0 1", "replay", "wait"};
+  const Log chained = {"record first 1x64", "record second 1x64 after 0", "record last 1x64 after 1", "replay", "wait"};
+  EXPECT_EQ(recordingOf(kSmall, Branches::OnSmallGraphs), branched);
+  EXPECT_EQ(recordingOf(kSmall, Branches::Never), chained);
+  const TestGraph large = randomGraph("", 1, 30, kMostEdgesOfBranches + 1, 5);
+  EXPECT_EQ(recordingOf(large, Branches::OnSmallGraphs), chained);
+  EXPECT_EQ(recordingOf(large, Branches::Always), branched);
+}
+
+TEST_F(DeviceCallsTest, LaunchesThatReuseMemoryKeepTheirOrder) {
+  DeviceExecutor executor = example(kSmall, {.isRecorded = true, .branches = Branches::Always});
+  for (int i = 0; i < 2; ++i)
+    run(executor, Phase::Graph, Phase::Forward);
+  // Sums by type read an input alone, but their total lies where the products of `gather` do.
+  EXPECT_EQ(run(executor, Phase::Graph, Phase::Forward),
+            (Log{"record scale_rows 1x64", "record gather 1x64 after 0", "record sum_by_type 2x64 after 1",
+                 "record join_by_type 1x256 after 2", "replay", "wait"}));
 }
 
 TEST_F(DeviceCallsTest, InputsAreConvertedAndOutputsComeBack) {

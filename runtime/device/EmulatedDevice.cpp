@@ -11,6 +11,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -69,12 +70,13 @@ public:
 
 class EmulatedRecording : public Recording {
 public:
-  std::vector<std::function<Status()>> steps;
+  explicit EmulatedRecording(std::vector<RecordedCall> calls) : calls(std::move(calls)) {}
+  const std::vector<RecordedCall> calls;
 };
 
 class EmulatedDevice : public Device {
 public:
-  explicit EmulatedDevice(uint64_t seed) : emulator(seed) {
+  explicit EmulatedDevice(uint64_t seed) : emulator(seed), random(seed) {
     // Few multiprocessors: what starts some blocks on each of them starts few. The rest is like Hopper's.
     facts = {"emulated", 0, 4, availableMemory(), int64_t{50} << 20, Emulator::kMaxSharedBytes};
   }
@@ -122,21 +124,17 @@ private:
     return Status::ok();
   }
   Status doFill(void *target, std::byte value, int64_t bytes) override {
-    return runOrRecord([=, this] {
-      std::memset(target, static_cast<int>(value), static_cast<size_t>(bytes));
-      return checkGuards("a fill");
-    });
+    std::memset(target, static_cast<int>(value), static_cast<size_t>(bytes));
+    return checkGuards("a fill");
   }
   Status doSynchronize() override { return Status::ok(); }
 
   Status doAllowShared(Kernel &, int64_t) override { return Status::ok(); }
   Status doLaunch(const Kernel &kernel, const LaunchShape &shape, const Arguments &arguments) override {
     auto *entry = static_cast<const EmulatedKernel &>(kernel).entry;
-    return runOrRecord([this, entry, shape, arguments, what = "kernel " + inTicks(kernel.name())] {
-      std::vector<void *> pointers = arguments.pointers();
-      Status status = emulator.launch(entry, shape.blocks, shape.threads, shape.sharedBytes, pointers.data());
-      return status.isOk() ? checkGuards(what) : status;
-    });
+    std::vector<void *> pointers = arguments.pointers();
+    Status status = emulator.launch(entry, shape.blocks, shape.threads, shape.sharedBytes, pointers.data());
+    return status.isOk() ? checkGuards("kernel " + inTicks(kernel.name())) : status;
   }
 
   Result<std::unique_ptr<Mark>> doMark() override { return std::unique_ptr<Mark>(std::make_unique<EmulatedMark>()); }
@@ -145,24 +143,34 @@ private:
     return std::chrono::duration<double, std::milli>(time).count();
   }
 
-  Status beginRecording() override {
-    recording = std::make_unique<EmulatedRecording>();
-    return Status::ok();
+  Result<std::unique_ptr<Recording>> doRecord(std::vector<RecordedCall> calls) override {
+    return std::unique_ptr<Recording>(std::make_unique<EmulatedRecording>(std::move(calls)));
   }
-  Result<std::unique_ptr<Recording>> endRecording() override {
-    return std::unique_ptr<Recording>(std::exchange(recording, nullptr));
-  }
+  /// In any order in which calls follow those that they wait for, so that a missing one shows.
   Status doReplay(const Recording &recorded) override {
-    for (const auto &step : static_cast<const EmulatedRecording &>(recorded).steps)
-      if (Status status = step(); !status.isOk())
+    const auto &calls = static_cast<const EmulatedRecording &>(recorded).calls;
+    std::vector<size_t> ready, waitingFor(calls.size());
+    std::vector<std::vector<size_t>> followers(calls.size());
+    for (size_t i = 0; i < calls.size(); ++i) {
+      for (size_t before : calls[i].after)
+        followers[before].push_back(i);
+      waitingFor[i] = calls[i].after.size();
+      if (waitingFor[i] == 0)
+        ready.push_back(i);
+    }
+    while (!ready.empty()) {
+      std::swap(ready[random() % ready.size()], ready.back());
+      const size_t next = ready.back();
+      ready.pop_back();
+      const RecordedCall &call = calls[next];
+      Status status = call.kernel ? doLaunch(*call.kernel, call.shape, call.arguments)
+                                  : doFill(call.target, call.value, call.bytes);
+      if (!status.isOk())
         return status;
-    return Status::ok();
-  }
-
-  Status runOrRecord(std::function<Status()> step) {
-    if (!recording)
-      return step();
-    recording->steps.push_back(std::move(step));
+      for (size_t follower : followers[next])
+        if (--waitingFor[follower] == 0)
+          ready.push_back(follower);
+    }
     return Status::ok();
   }
 
@@ -184,7 +192,7 @@ private:
 
   Emulator emulator;
   std::map<std::byte *, size_t> allocations;  // start to size
-  std::unique_ptr<EmulatedRecording> recording;
+  std::mt19937_64 random;
 };
 
 }  // namespace

@@ -1,12 +1,18 @@
 /// Stands in for the CUDA driver in tests: device memory is host memory, and all work is done at once. Every program
 /// has the kernel `triple(int *numbers, int64_t count)`. `fakeCudaFail` makes the calls of one function fail,
-/// `fakeCudaLive` counts what was made and not released, and `fakeCudaLoaded` is the code that was loaded last.
+/// `fakeCudaLive` counts what was made and not released, `fakeCudaLoaded` is the code that was loaded last, and
+/// `fakeCudaGraph` describes the graph that was launched last. Graphs run in another order than they were made in.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
+#include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -16,8 +22,13 @@ int failingError = 0;
 int64_t live = 0;
 int depth = 0;  // of contexts that are current
 
-using Work = std::vector<std::function<void()>>;
-Work *capture = nullptr;
+struct Node {
+  std::string what;
+  std::function<void()> work;
+  std::vector<Node *> after;
+};
+using Graph = std::vector<std::unique_ptr<Node>>;
+std::string launched;  // the graph that was launched last
 
 /// What a function returns unless it is told to fail. All but the first few functions need a context.
 int result(const char *function, bool needsContext = true) {
@@ -26,11 +37,24 @@ int result(const char *function, bool needsContext = true) {
   return needsContext && depth == 0 ? 201 : 0;
 }
 
-void run(std::function<void()> work) {
-  if (capture)
-    capture->push_back(std::move(work));
-  else
-    work();
+std::function<void()> triple(void **arguments) {
+  int *numbers = *static_cast<int **>(arguments[0]);
+  const int64_t count = *static_cast<int64_t *>(arguments[1]);
+  return [=] {
+    for (int64_t i = 0; i < count; ++i)
+      numbers[i] *= 3;
+  };
+}
+
+int addNode(const char *function, void **node, void *graph, void *const *after, size_t numAfter, Node made) {
+  if (int error = result(function))
+    return error;
+  for (size_t i = 0; i < numAfter; ++i)
+    made.after.push_back(static_cast<Node *>(after[i]));
+  Graph &nodes = *static_cast<Graph *>(graph);
+  nodes.push_back(std::make_unique<Node>(std::move(made)));
+  *node = nodes.back().get();
+  return 0;
 }
 
 int make(const char *function, void **handle, void *value, bool needsContext = true) {
@@ -60,6 +84,10 @@ void fakeCudaFail(const char *function, int error) {
 }
 const char *fakeCudaLoaded() {
   return loadedCode.c_str();
+}
+/// "triple 4x128+16; fill 160 after 0".
+const char *fakeCudaGraph() {
+  return launched.c_str();
 }
 /// Objects, memory and current contexts.
 int64_t fakeCudaLive() {
@@ -144,7 +172,7 @@ int cuMemcpyDtoHAsync_v2(void *target, unsigned long long source, size_t bytes, 
   return result("cuMemcpyDtoHAsync_v2");
 }
 int cuMemsetD8Async(unsigned long long target, unsigned char value, size_t bytes, void *) {
-  run([=] { std::memset(reinterpret_cast<void *>(static_cast<uintptr_t>(target)), value, bytes); });
+  std::memset(reinterpret_cast<void *>(static_cast<uintptr_t>(target)), value, bytes);
   return result("cuMemsetD8Async");
 }
 
@@ -195,44 +223,92 @@ int cuFuncGetParamInfo(void *, size_t index, size_t *offset, size_t *bytes) {
 }
 int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
                    void **arguments, void **) {
-  int *numbers = *static_cast<int **>(arguments[0]);
-  const int64_t count = *static_cast<int64_t *>(arguments[1]);
-  run([=] {
-    for (int64_t i = 0; i < count; ++i)
-      numbers[i] *= 3;
-  });
+  triple(arguments)();
   return result("cuLaunchKernel");
 }
 
-int cuStreamBeginCapture_v2(void *, int) {
-  capture = new Work;
-  return result("cuStreamBeginCapture_v2");
+int cuGraphCreate(void **graph, unsigned) {
+  auto made = std::make_unique<Graph>();
+  const int error = make("cuGraphCreate", graph, made.get());
+  if (!error)
+    (void)made.release();
+  return error;
 }
-int cuStreamEndCapture(void *, void **graph) {
-  if (int error = make("cuStreamEndCapture", graph, capture)) {
-    delete capture;
-    capture = nullptr;
-    return error;
-  }
-  capture = nullptr;
-  return 0;
+struct KernelNode {
+  void *function;
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+  void **arguments;
+  void **extra;
+};
+int cuGraphAddKernelNode(void **node, void *graph, void *const *after, size_t numAfter, const KernelNode *what) {
+  if (what->function != &someFunction || what->gridY != 1 || what->gridZ != 1 || what->blockY != 1 ||
+      what->blockZ != 1 || what->extra)
+    return 1;
+  const std::string text = "triple " + std::to_string(what->gridX) + "x" + std::to_string(what->blockX) + "+" +
+                           std::to_string(what->sharedBytes);
+  return addNode("cuGraphAddKernelNode", node, graph, after, numAfter, {text, triple(what->arguments), {}});
+}
+struct MemsetNode {
+  unsigned long long target;
+  size_t pitch;
+  unsigned value, elementSize;
+  size_t width, height;
+};
+int cuGraphAddMemsetNode(void **node, void *graph, void *const *after, size_t numAfter, const MemsetNode *what,
+                         void *context) {
+  if (what->elementSize != 1 || what->height != 1 || context != &someContext)
+    return 1;
+  auto work = [fill = *what] {
+    std::memset(reinterpret_cast<void *>(static_cast<uintptr_t>(fill.target)), static_cast<int>(fill.value),
+                fill.width);
+  };
+  return addNode("cuGraphAddMemsetNode", node, graph, after, numAfter,
+                 {"fill " + std::to_string(what->width), work, {}});
 }
 int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long) {
   if (int error = result("cuGraphInstantiateWithFlags"))
     return error;
-  return make("cuGraphInstantiateWithFlags", executable, new Work(*static_cast<Work *>(graph)));
+  auto copy = std::make_unique<Graph>();
+  std::map<const Node *, Node *> copies;
+  for (const auto &node : *static_cast<Graph *>(graph)) {
+    copy->push_back(std::make_unique<Node>(*node));
+    copies[node.get()] = copy->back().get();
+    for (Node *&before : copy->back()->after)
+      before = copies.at(before);
+  }
+  return make("cuGraphInstantiateWithFlags", executable, copy.release());
 }
 int cuGraphLaunch(void *executable, void *) {
-  for (const auto &work : *static_cast<Work *>(executable))
-    work();
-  return result("cuGraphLaunch");
+  if (int error = result("cuGraphLaunch"))
+    return error;
+  const Graph &graph = *static_cast<Graph *>(executable);
+  std::map<const Node *, size_t> numbers;
+  launched.clear();
+  for (const auto &node : graph) {
+    launched += (numbers.empty() ? "" : "; ") + node->what;
+    for (size_t i = 0; i < node->after.size(); ++i)
+      launched += (i == 0 ? " after " : " ") + std::to_string(numbers.at(node->after[i]));
+    numbers.emplace(node.get(), numbers.size());
+  }
+  // The last one that can run comes first.
+  std::set<const Node *> done;
+  while (done.size() < graph.size()) {
+    auto isReady = [&](const std::unique_ptr<Node> &node) {
+      return !done.contains(node.get()) && std::all_of(node->after.begin(), node->after.end(),
+                                                       [&](const Node *before) { return done.contains(before); });
+    };
+    const auto next = std::find_if(graph.rbegin(), graph.rend(), isReady);
+    (*next)->work();
+    done.insert(next->get());
+  }
+  return 0;
 }
 int cuGraphDestroy(void *graph) {
-  delete static_cast<Work *>(graph);
+  delete static_cast<Graph *>(graph);
   return release("cuGraphDestroy");
 }
 int cuGraphExecDestroy(void *executable) {
-  delete static_cast<Work *>(executable);
+  delete static_cast<Graph *>(executable);
   return release("cuGraphExecDestroy");
 }
 }

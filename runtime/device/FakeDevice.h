@@ -20,7 +20,8 @@ public:
     facts = {"Fake", 90, multiprocessors, int64_t{1} << 30, 1 << 20, 200 << 10};
   }
 
-  /// "gather 4x64": launches, with blocks and threads; "fill", "allow 65536", "record", "end", "replay", "wait".
+  /// "gather 4x64": launches, with blocks and threads; "fill", "allow 65536", "replay", "wait",
+  /// and "record gather 4x64 after 0 2" for each launch of a recording, whose launches and fills are numbered from 0.
   std::vector<std::string> log;
   /// The arguments of the last launch of each kernel.
   std::map<std::string, Arguments> arguments;
@@ -54,6 +55,10 @@ private:
     std::map<std::string, std::unique_ptr<Kernel>> kernels;
   };
 
+  static std::string textOf(const Kernel &kernel, const LaunchShape &shape) {
+    return kernel.name() + " " + std::to_string(shape.blocks) + "x" + std::to_string(shape.threads);
+  }
+
   Result<void *> doAllocate(int64_t bytes) override { return std::malloc(static_cast<size_t>(bytes)); }
   void doFree(void *memory) override { std::free(memory); }
   Status doUpload(void *target, std::span<const std::byte> source) override {
@@ -78,7 +83,7 @@ private:
     return Status::ok();
   }
   Status doLaunch(const Kernel &kernel, const LaunchShape &shape, const Arguments &given) override {
-    log.push_back(kernel.name() + " " + std::to_string(shape.blocks) + "x" + std::to_string(shape.threads));
+    log.push_back(textOf(kernel, shape));
     arguments[kernel.name()] = given;
     if (onLaunch)
       onLaunch();
@@ -86,12 +91,13 @@ private:
   }
   Result<std::unique_ptr<Mark>> doMark() override { return std::make_unique<Mark>(); }
   Result<double> doElapsedMs(const Mark &, const Mark &) override { return 1.0; }
-  Status beginRecording() override {
-    log.push_back("record");
-    return Status::ok();
-  }
-  Result<std::unique_ptr<Recording>> endRecording() override {
-    log.push_back("end");
+  Result<std::unique_ptr<Recording>> doRecord(std::vector<RecordedCall> calls) override {
+    for (const RecordedCall &call : calls) {
+      std::string line = "record " + (call.kernel ? textOf(*call.kernel, call.shape) : "fill");
+      for (size_t i = 0; i < call.after.size(); ++i)
+        line += (i == 0 ? " after " : " ") + std::to_string(call.after[i]);
+      log.push_back(line);
+    }
     return std::make_unique<Recording>();
   }
   Status doReplay(const Recording &) override {

@@ -287,6 +287,12 @@ const MachineDescription &defaultMachine() {
   return shippedMachines().front();
 }
 
+const MachineDescription &defaultGpu() {
+  const auto machines = shippedMachines();
+  return *std::find_if(machines.begin(), machines.end(),
+                       [](const MachineDescription &machine) { return machine.target == MachineTarget::Gpu; });
+}
+
 Result<std::string> keptMachinePath() {
   // A relative path in this variable is to be ignored: it would mean something else in each folder.
   if (const char *config = std::getenv("XDG_CONFIG_HOME"); config && config[0] == '/')

@@ -61,6 +61,8 @@ Status writeMachine(const std::string &path, const MachineDescription &machine);
 std::span<const MachineDescription> shippedMachines();
 /// The fixed default, `cpu`.
 const MachineDescription &defaultMachine();
+/// The fixed default where plans are for a GPU, `h200`.
+const MachineDescription &defaultGpu();
 
 /// Where the measured description of this machine is kept: `hector/machine.toml` in $XDG_CONFIG_HOME or ~/.config.
 Result<std::string> keptMachinePath();

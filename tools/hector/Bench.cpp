@@ -3,6 +3,7 @@
 #include "BenchReport.h"
 #include "Commands.h"
 #include "Progress.h"
+#include "RunReport.h"
 #include "runtime/base/Interrupt.h"
 #include "runtime/base/Text.h"
 #include "runtime/jit/Process.h"
@@ -61,27 +62,33 @@ void keepCells(BenchFile &file, const std::string &text) {
 
 /// Reads a benchmark, and has the options replace what it says.
 Result<BenchFile> readFile(const std::string &path, const BenchCommandOptions &options) {
-  auto file = readBenchFile(path);
+  BenchOverrides overrides;
+  overrides.machine = options.machine;
+  if (!options.backend.empty())
+    overrides.backend = options.backend == "cuda" ? BenchBackend::Cuda : BenchBackend::Cpu;
+  auto file = readBenchFile(path, overrides);
   if (!file)
     return file;
   if (options.runs > 0)
     file->runs = options.runs;
-  if (!options.machine.empty()) {
-    auto machine = findMachine(options.machine);
-    if (!machine)
-      return std::move(machine).status();
-    file->machine = std::move(*machine);
-  }
-  if (file->machine.target != MachineTarget::Cpu)
-    return Status::invalid(path + ": the machine " + inTicks(file->machine.name) +
-                           " is a GPU, but `hector bench` measures on the CPU; choose `cpu` or `here`");
+  const bool isOnGpu = file->backend == BenchBackend::Cuda;
+  if (options.threads > 0 && isOnGpu)
+    return Status::invalid("--threads are those of the CPU, but " + path + " runs on a GPU; leave it out");
+  if (!options.precision.empty() && !isOnGpu)
+    return Status::invalid("--precision is how a GPU multiplies, but " + path +
+                           " runs on the CPU, which is always exact; leave it out, or add --backend cuda");
   for (std::vector<BenchCell> &round : file->rounds)
     for (BenchCell &cell : round) {
-      for (const auto &[name, value] : cell.swept)
+      for (const auto &[name, value] : cell.swept) {
         if (name == "threads" && options.threads > 0)
           return Status::invalid(path + " measures with several numbers of threads, but --threads gives one");
+        if (name == "precision" && !options.precision.empty())
+          return Status::invalid(path + " measures with several precisions, but --precision gives one");
+      }
       if (options.threads > 0)
         cell.way.threads = options.threads;
+      if (!options.precision.empty())
+        cell.way.precision = options.precision;
     }
   if (!options.only.empty())
     keepCells(*file, options.only);
@@ -102,6 +109,10 @@ Result<int64_t> memoryOf(const BenchFile &file, const BenchCell &cell, const std
     request.arguments.insert(request.arguments.end(), {"--threads", std::to_string(options.threads)});
   if (!options.machine.empty())
     request.arguments.insert(request.arguments.end(), {"--machine", options.machine});
+  if (!options.backend.empty())
+    request.arguments.insert(request.arguments.end(), {"--backend", options.backend});
+  if (!options.precision.empty())
+    request.arguments.insert(request.arguments.end(), {"--precision", options.precision});
   request.folder = fs::current_path(ignored).string();
   request.temporaryFolder = work.path;
   request.outputPath = log;
@@ -121,15 +132,29 @@ Result<int64_t> memoryOf(const BenchFile &file, const BenchCell &cell, const std
   return Status::failed(output.empty() ? "the process ended with status " + std::to_string(*code) : output);
 }
 
+/// The device that a benchmark runs on; null for the CPU.
+Result<std::unique_ptr<Device>> findDevice(const BenchFile &file) {
+  if (file.backend == BenchBackend::Cpu)
+    return std::unique_ptr<Device>();
+  auto device = findGpu();
+  if (!device)
+    return Status::invalid("the benchmark runs on a GPU: " + device.status().message() +
+                           "; measure with --backend cpu");
+  return device;
+}
+
 /// The other side of `memoryOf`: prints the bytes.
 Status printMemory(const BenchCommandOptions &options) {
   auto file = readFile(options.files.front(), options);
   if (!file)
     return std::move(file).status();
+  auto device = findDevice(*file);
+  if (!device)
+    return std::move(device).status();
   for (const std::vector<BenchCell> &round : file->rounds)
     for (const BenchCell &cell : round)
       if (cellName(*file, cell) == options.memoryOf) {
-        auto bytes = measureMemory(*file, cell, options.graphFile);
+        auto bytes = measureMemory(*file, cell, options.graphFile, device->get());
         if (!bytes)
           return std::move(bytes).status();
         std::printf("%lld\n", static_cast<long long>(*bytes));
@@ -141,8 +166,14 @@ Status printMemory(const BenchCommandOptions &options) {
 /// Measures the cells of one benchmark and prints its table.
 Status measureFile(const BenchFile &file, const WorkFolder &work, const BenchCommandOptions &options,
                    BenchReport &report) {
+  auto device = findDevice(file);
+  if (!device)
+    return std::move(device).status();
   const BenchTable table(file, options.memory);
-  std::printf("%s: plans for the machine %s; %s after %s to warm up\n", file.path.c_str(), file.machine.name.c_str(),
+  if (*device)
+    report.device = (*device)->info().name;
+  std::printf("%s: %splans for the machine %s; %s after %s to warm up\n", file.path.c_str(),
+              *device ? ("on " + report.device + ", ").c_str() : "", file.machine.name.c_str(),
               counted(file.runs, "run").c_str(), std::to_string(file.warmup).c_str());
   for (const std::string &name : file.absent)
     std::printf("skipped: graph %s, which is not there\n", name.c_str());
@@ -163,6 +194,7 @@ Status measureFile(const BenchFile &file, const WorkFolder &work, const BenchCom
         graphPath = *prepared;
       }
       BenchOptions how;
+      how.device = device->get();
       how.profile = options.profile;
       how.keepFolder = options.keepFolder;
       how.onTask = [&](const std::string &task) { progress.begin(task); };
@@ -224,7 +256,7 @@ Status bench(const BenchCommandOptions &options, bool &isFine) {
     return std::move(work).status();
   std::vector<BenchReport> reports;
   for (const BenchFile &file : files) {
-    reports.push_back({&file, options.memory, {}});
+    reports.push_back({&file, options.memory, {}, {}});
     if (Status status = measureFile(file, *work, options, reports.back()); !status.isOk()) {
       if (interruptSignal()) {
         size_t done = 0;

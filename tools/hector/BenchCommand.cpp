@@ -22,11 +22,19 @@ std::function<std::optional<int>()> addBench(CLI::App &app) {
   bench->add_option("--threads", options->threads, "How many threads run at once, instead of as the file says")
       ->transform(wholeNumber<int>(1, 1024))
       ->type_name("NUMBER");
+  bench->add_option("--backend", options->backend, "Where cells run, instead of as the file says: cpu or cuda")
+      ->check(oneOf({"cpu", "cuda"}))
+      ->type_name("NAME");
+  bench
+      ->add_option("--precision", options->precision,
+                   "How exactly a GPU multiplies matrices of f32, instead of as the file says: highest, high or medium")
+      ->check(oneOf({"highest", "high", "medium"}))
+      ->type_name("NAME");
   bench
       ->add_option("--machine", options->machine,
-                   "The machine that plans are chosen for, instead of as the file says: cpu, here (what `hector "
+                   "The machine that plans are chosen for, instead of as the file says: cpu, h200, here (what `hector "
                    "machine` measured) or a file")
-      ->type_name("NAME:{cpu,here}")
+      ->type_name("NAME:{cpu,h200,here}")
       ->check(notEmpty());
   bench->add_option("--only", options->only, "Measures only the cells whose names hold this text")
       ->type_name("TEXT")

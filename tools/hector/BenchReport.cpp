@@ -62,6 +62,10 @@ std::string formatColumn(BenchColumn column, const BenchResult &result) {
     return shortNumber(result.quantile(0.95) * 1e3);
   case BenchColumn::Min:
     return shortNumber(result.quantile(0) * 1e3);
+  case BenchColumn::Prepare:
+    return shortNumber(result.prepareSeconds * 1e3);
+  case BenchColumn::First:
+    return shortNumber(result.firstSeconds * 1e3);
   case BenchColumn::Bandwidth:
     return shortNumber(perSecond(result.predicted.bytes, median) / 1e9);
   case BenchColumn::Rate:
@@ -234,8 +238,11 @@ Json rowJson(const BenchFile &file, const BenchRow &row) {
                {"sizes", cell.settings.sizes},
                {"settings", cell.settings.attributes},
                {"passes", cell.way.passes},
-               {"dtype", cell.way.dtype},
-               {"threads", cell.way.threads > 0 ? cell.way.threads : numThreads()}};
+               {"dtype", cell.way.dtype}};
+  if (file.backend == BenchBackend::Cuda)
+    json["precision"] = cell.way.precision;
+  else
+    json["threads"] = cell.way.threads > 0 ? cell.way.threads : numThreads();
   if (!result.failure.empty()) {
     json["status"] = "failed";
     json["failure"] = result.failure;
@@ -254,6 +261,9 @@ Json rowJson(const BenchFile &file, const BenchRow &row) {
   json["median_ms"] = median * 1e3;
   json["p95_ms"] = result.quantile(0.95) * 1e3;
   json["min_ms"] = result.quantile(0) * 1e3;
+  if (file.reports(BenchColumn::Prepare))
+    json["prepare_ms"] = result.prepareSeconds * 1e3;
+  json["first_ms"] = result.firstSeconds * 1e3;
   json["gb_per_s"] = perSecond(result.predicted.bytes, median) / 1e9;
   json["gflop_per_s"] = perSecond(result.predicted.operations, median) / 1e9;
   json["peak_bytes"] = result.peakBytes;
@@ -281,6 +291,7 @@ std::string formatBenchJson(const std::vector<BenchReport> &reports, const std::
     const BenchFile &file = *report.file;
     Json item = {
         {"file", file.path},
+        {"backend", file.backend == BenchBackend::Cuda ? "cuda" : "cpu"},
         {"machine", file.machine.name},
         {"warmup", file.warmup},
         {"runs", file.runs},
@@ -288,6 +299,8 @@ std::string formatBenchJson(const std::vector<BenchReport> &reports, const std::
          {{"against", file.judge == BenchJudge::Reference ? "reference" : "interpreter"}, {"rtol", file.rtol}}},
         {"skipped", file.absent},
         {"cells", Json::array()}};
+    if (!report.device.empty())
+      item["device"] = report.device;
     for (const BenchRow &row : report.rows)
       item["cells"].push_back(rowJson(file, row));
     json["benchmarks"].push_back(std::move(item));

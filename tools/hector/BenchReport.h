@@ -23,6 +23,7 @@ struct BenchRow {
 struct BenchReport {
   const BenchFile *file = nullptr;
   bool hasMemory = false;
+  std::string device;  // the GPU that it ran on; empty: the CPU
   std::vector<BenchRow> rows;
 };
 

@@ -32,6 +32,7 @@ struct RunOptions {
   uint64_t step = 0;
   std::string passes;       // empty: `default`, or those of a plan
   std::string precision;    // of products on a GPU; empty: `highest`, or that of a plan
+  std::string machine;      // a GPU that plans are chosen for; empty: the default
   int threads = 0;          // 0: one per processor
   std::string memoryLimit;  // bytes, such as 8G; empty: what the machine has
   bool poison = false;      // memory is filled with NaN wherever nothing should be read
@@ -56,10 +57,12 @@ struct CompileOptions {
 
 struct BenchCommandOptions {
   std::vector<std::string> files;
-  int runs = 0;         // 0: as the file says
-  int threads = 0;      // 0: as the file says
-  std::string machine;  // empty: as the file says
-  std::string only;     // part of the names of cells; empty: all
+  int runs = 0;           // 0: as the file says
+  int threads = 0;        // 0: as the file says
+  std::string machine;    // empty: as the file says
+  std::string backend;    // cpu or cuda; empty: as the file says
+  std::string precision;  // of products on a GPU; empty: as the file says
+  std::string only;       // part of the names of cells; empty: all
   bool profile = false;
   bool memory = false;
   std::string jsonPath, svgPath;  // empty: none

@@ -41,9 +41,25 @@ static Status chooseBackend(RunOptions &options) {
   return Status::ok();
 }
 
+/// The GPU that plans are chosen for. Other backends choose for machines of their own.
+static Result<MachineDescription> chooseMachine(const RunOptions &options) {
+  if (options.machine.empty())
+    return defaultGpu();
+  if (options.backend != "cuda")
+    return Status::invalid("--machine is for --backend cuda, and --backend is " + options.backend + "; leave it out");
+  auto machine = findMachine(options.machine);
+  if (machine && machine->target != MachineTarget::Gpu)
+    return Status::invalid("--machine " + options.machine +
+                           " is a CPU, but the plan is for a GPU; leave it out, or use --machine h200");
+  return machine;
+}
+
 static Status runModel(RunOptions options) {
   if (Status status = chooseBackend(options); !status.isOk())
     return status;
+  auto machine = chooseMachine(options);
+  if (!machine)
+    return machine.status();
   auto memoryLimit = readMemoryLimit(options);
   if (!memoryLimit)
     return memoryLimit.status();
@@ -87,7 +103,7 @@ static Status runModel(RunOptions options) {
     planned.emplace(std::move(*made));
   } else if (device) {
     noteInterrupts();
-    auto made = planForDevice(*program, loaded->graph, passes, precisionFromName(options.precision));
+    auto made = planForDevice(*program, loaded->graph, passes, precisionFromName(options.precision), *machine);
     if (!made)
       return std::move(made).status();
     planned.emplace(std::move(*made));

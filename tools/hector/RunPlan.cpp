@@ -57,6 +57,8 @@ static Status checkOptions(const RunOptions &options, const exec::PlanOrigin &or
   const std::string precision = options.precision == "medium" ? "high" : options.precision;  // they are the same
   if (!precision.empty() && precision != origin.precision && origin.backend == exec::kCuda)
     return contradiction("--precision " + options.precision, "was made with --precision " + origin.precision);
+  if (!options.machine.empty())
+    return contradiction("--machine " + options.machine, "was chosen when it was made");
   if (!options.model.entry.empty() && options.model.entry != model.signature.name)
     return contradiction("--entry " + options.model.entry, "computes " + model.signature.name);
   if (options.grad && !origin.gradients)

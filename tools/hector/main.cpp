@@ -222,6 +222,11 @@ static int hectorMain(int argc, char **argv) {
       ->type_name("LIST")
       ->check(notEmpty());
   addPrecisionOption(*runApp, run.precision);
+  runApp
+      ->add_option("--machine", run.machine,
+                   "The GPU that --backend cuda chooses plans for: h200 (the default) or a machine file")
+      ->type_name("NAME:{h200}")
+      ->check(notEmpty());
   runApp->add_option("--threads", run.threads, "How many threads run at once; results do not depend on it")
       ->transform(wholeNumber<int>(1, 1024))
       ->type_name("NUMBER");

@@ -223,8 +223,8 @@ static constexpr const char *kReserved[] = {
     "begin", "count", "cpu", "end", "first", "fixed", "frame", "from", "head", "hector", "distance", "k", "nearest",
     "firstRow", "last", "lastRow", "part", "piece", "r", "row", "rows", "scratch", "sizes", "space", "target", "types",
     "Id", "ahead", "blockMemory", "c", "carry", "cuda", "enter", "fetch", "finish", "groupMemory", "i", "index",
-    "isThere", "join", "joinMemory", "lanes", "look", "next", "Part", "read", "Read", "start", "take", "to", "unit",
-    "Unit", "value", "walk",
+    "isThere", "join", "joinMemory", "lanes", "look", "next", "Part", "random", "read", "Read", "start", "take", "to",
+    "unit", "Unit", "value", "walk",
     // Rows of loops.
     "dst_pair", "edge", "etype", "node", "ntype", "one", "src_pair",
     // C++

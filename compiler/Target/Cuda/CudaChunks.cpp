@@ -387,6 +387,8 @@ void CudaWriter::writeChunks(Writer &out) {
   for (const auto &[type, parameter] : parameters())
     out.line(type + parameter + ";");
   out.line("cuda::Sizes sizes;");
+  if (!masks.empty())
+    out.line("cuda::Random random;");
   if (groupBytes > 0)
     out.line("unsigned char *groupMemory;");
   out.line("cuda::Lanes<" + std::to_string(lanes) + "> lanes;");
@@ -415,7 +417,7 @@ void CudaWriter::writeChunks(Writer &out) {
     std::string line = "const " + name + " walk = {";
     for (const auto &[type, parameter] : parameters())
       line += parameter + ", ";
-    line += "sizes, ";
+    line += masks.empty() ? "sizes, " : "sizes, *sizes.random, ";
     if (groupBytes > 0)
       line += "cuda::sharedMemory<unsigned char>() + " + std::to_string(base) + " + cuda::threadInBlock() / " +
               std::to_string(lanes) + " * " + std::to_string(groupBytes) + ", ";

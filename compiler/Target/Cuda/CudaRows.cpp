@@ -318,7 +318,7 @@ void CudaWriter::writeMap(kern::MapOp map) {
   if (map.getFn() == Fn::Dropout) {
     masks[result] = uniqueInKernel(base + "_mask");
     Type f64 = mlir::Float64Type::get(map.getContext());
-    prologue.push_back("const hector::DropoutMask " + masks[result] + "(sizes.seed, sizes.step, " +
+    prologue.push_back("const hector::DropoutMask " + masks[result] + "(random.seed, random.step, " +
                        std::to_string(*map.getStream()) + ", " +
                        bare(literal(map.getParameter()->convertToDouble(), f64)) + ");");
   }

@@ -574,6 +574,8 @@ void CudaWriter::write(Writer &out) {
   if (groupBytes > 0)
     out.line("unsigned char *groupMemory = cuda::sharedMemory<unsigned char>() + " + std::to_string(blockBytes) +
              " + lanes.groupInBlock() * " + std::to_string(groupBytes) + ";");
+  if (!masks.empty())
+    out.line("const cuda::Random random = *sizes.random;");
   for (const std::string &line : prologue)
     out.line(line);
   if (llvm::any_of(buffers, [](const auto &entry) { return !entry.second.operand.empty(); }))

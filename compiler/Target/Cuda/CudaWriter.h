@@ -165,7 +165,7 @@ private:
   std::string currentRow(kern::BufferType type, const Buffer &buffer) const;
   void computeRegion(mlir::Region &region, llvm::ArrayRef<Row> arguments);
   std::string dropped(kern::MapOp map, const std::string &row, const std::string &offset) override;
-  std::string isTraining() const override { return "sizes.isTraining"; }
+  std::string isTraining() const override { return "random.isTraining"; }
 
   /// What joins of the warps of a block may take of shared memory.
   static constexpr int64_t kJoinBytes = 32 * 1024;
