@@ -76,6 +76,26 @@ struct Fitting {
   }
 };
 
+/// What generated text says of a kernel above it, with the lines of the model: "by_dst edge, rgat.hec:5, 7, 8"; empty
+/// where it says nothing.
+std::string headingOf(std::string_view source, const std::string &kernel) {
+  const size_t place = source.find(" " + kernel + "(");
+  if (place == std::string_view::npos)
+    return "";
+  // Comments of a heading are not indented, and those inside of kernels are.
+  size_t start = source.rfind("\n// ", place);
+  if (start == std::string_view::npos)
+    return "";
+  while (start > 0) {
+    const size_t before = source.rfind('\n', start - 1);
+    if (before == std::string_view::npos || !source.substr(before).starts_with("\n// "))
+      break;
+    start = before;
+  }
+  const std::string_view line = source.substr(start + 4);
+  return std::string(line.substr(0, line.find('\n')));
+}
+
 /// How many blocks start to compute `count` things, `perBlock` of them at a time. Kernels go on with further ones, so
 /// that there need be no more blocks than keep a device busy.
 int64_t numBlocks(int64_t count, int64_t perBlock, const DeviceInfo &device) {
@@ -425,11 +445,15 @@ Status DeviceExecutor::State::launch(size_t step) {
     return status.isOk() && options.isStepwise ? device.synchronize() : status;
   };
   for (const Call &call : runnable.calls)
-    if (Status status = start(call); !status.isOk())
-      return Status::failed("launch " + inTicks(session.plan().steps[step].launch.label) + " of " +
-                            inTicks(session.plan().name) + ": " + status.message() +
+    if (Status status = start(call); !status.isOk()) {
+      const Plan &plan = session.plan();
+      const Launch &failed = plan.steps[step].launch;
+      const std::string heading = headingOf(plan.source, failed.kernel);
+      return Status::failed("launch " + inTicks(failed.label) + (heading.empty() ? "" : " (" + heading + ")") + " of " +
+                            inTicks(plan.name) + ": " + status.message() +
                             "\n   help: `hector compile MODEL --emit cuda` writes the text of kernel " +
                             inTicks(call.kernel->name()));
+    }
   return Status::ok();
 }
 

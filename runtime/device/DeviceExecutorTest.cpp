@@ -704,6 +704,18 @@ TEST_F(DeviceCallsTest, FailedRunsLeaveNoOutputs) {
   EXPECT_EQ(executor.output("out").status().message(), "output `out` is not computed yet; run the forward phase first");
 }
 
+TEST_F(DeviceCallsTest, FailuresNameTheLinesOfTheModel) {
+  Plan plan = oneStep("first");
+  plan.source = "// Kernels of one.\n\n// flat node, one.hec:1\n__global__ void zeroth(\n\n// flat node, one.hec:3, 4\n"
+                "//   y = x\nstruct first_walk {\n  // a comment\n};\n__global__ void first(const float *x)\n";
+  device.failing = "first";
+  DeviceExecutor executor = make(plan, kSmall);
+  set(executor, "x", {30}, numbers(30, 1));
+  EXPECT_TRUE(executor.run(Phase::Graph, Phase::Forward)
+                  .message()
+                  .starts_with("launch `first` (flat node, one.hec:3, 4) of `one`: no launch\n"));
+}
+
 TEST_F(DeviceCallsTest, StepwiseRunsNameTheLaunchThatFailed) {
   Setting stepwise("HECTOR_STEPWISE", "1");
   DeviceExecutor executor = example(kSmall, {.isRecorded = true});
