@@ -117,13 +117,14 @@ private:
 
 class CudaRecording : public Recording {
 public:
-  CudaRecording(const Context &context, void *executable, std::string lastKernel)
-      : executable(executable), lastKernel(std::move(lastKernel)), context(context) {}
+  CudaRecording(const Context &context, void *executable, int64_t numKernels, std::string lastKernel)
+      : executable(executable), numKernels(numKernels), lastKernel(std::move(lastKernel)), context(context) {}
   ~CudaRecording() override {
     Current current(context);
     (void)context.driver->GraphExecDestroy(executable);
   }
   void *const executable;
+  const int64_t numKernels;
   const std::string lastKernel;
 
 private:
@@ -191,7 +192,7 @@ private:
       (void)driver().MemGetInfo(&free, &total);
       return Status::failed("out of device memory: " + formatBytes(bytes) + " do not fit; " +
                             formatBytes(static_cast<int64_t>(free)) + " of " + formatBytes(facts.memoryBytes) +
-                            " are free on " + facts.name);
+                            " are free on " + facts.name + memoryHelp(facts, bytes));
     }
     if (error)
       return failure("allocating " + formatBytes(bytes), error);
@@ -219,13 +220,14 @@ private:
   Status doSynchronize() override {
     Current current(context);
     const int error = firstOf(current, [&] { return driver().StreamSynchronize(context.stream); });
-    const std::string last = std::exchange(lastKernel, "");
+    const int64_t count = std::exchange(numKernels, 0);
     if (!error)
       return Status::ok();
-    if (last.empty())
+    if (count == 0)
       return failure("waiting", error);
-    return Status::failed(failure("running kernels, the last of them " + inTicks(last), error).message() +
-                          "; set CUDA_LAUNCH_BLOCKING=1 to learn which of them failed");
+    if (count == 1)
+      return failure("running kernel " + inTicks(lastKernel), error);
+    return failure("running " + counted(count, "kernel") + ", the last of them " + inTicks(lastKernel), error);
   }
 
   Status doAllowShared(Kernel &kernel, int64_t bytes) override {
@@ -249,6 +251,7 @@ private:
         }))
       return failure("launching kernel " + inTicks(kernel.name()) + " (" + toText(shape) + ")", error);
     lastKernel = kernel.name();
+    ++numKernels;
     return Status::ok();
   }
 
@@ -288,10 +291,13 @@ private:
     if (!status.isOk())
       return status;
     std::string last;
+    int64_t count = 0;
     for (const RecordedCall &call : calls)
-      if (call.kernel)
+      if (call.kernel) {
         last = call.kernel->name();
-    return std::unique_ptr<Recording>(std::make_unique<CudaRecording>(context, executable, std::move(last)));
+        ++count;
+      }
+    return std::unique_ptr<Recording>(std::make_unique<CudaRecording>(context, executable, count, std::move(last)));
   }
   Status addCalls(void *graph, const std::vector<RecordedCall> &calls) const {
     std::vector<void *> nodes(calls.size()), after;
@@ -326,12 +332,15 @@ private:
   }
   Status doReplay(const Recording &recording) override {
     const auto &recorded = static_cast<const CudaRecording &>(recording);
-    lastKernel = recorded.lastKernel;
+    if (recorded.numKernels > 0)
+      lastKernel = recorded.lastKernel;
+    numKernels += recorded.numKernels;
     return run("replaying a recording", [&] { return driver().GraphLaunch(recorded.executable, context.stream); });
   }
 
   Context context;
-  std::string lastKernel;  // launched, recorded or replayed since the last `synchronize`
+  int64_t numKernels = 0;  // launched or replayed since the last `synchronize`
+  std::string lastKernel;  // of them
 };
 
 Result<std::unique_ptr<Device>> CudaDevice::create(const std::string &driverLibrary) {

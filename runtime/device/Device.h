@@ -266,6 +266,9 @@ private:
   std::optional<Recorder> recorder;
 };
 
+/// What to do where `needed` bytes do not fit into what is free: "\n   help: …".
+std::string memoryHelp(const DeviceInfo &device, int64_t needed);
+
 /// "4 blocks of 128 threads, 1024 bytes of shared memory".
 std::string toText(const LaunchShape &shape);
 

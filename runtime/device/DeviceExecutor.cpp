@@ -12,9 +12,11 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,13 +42,20 @@ Pieces cut(const Launch &launch, const GraphNumbers &numbers, const DeviceInfo &
   return {};
 }
 
+/// Whether launches of recordings may run side by side.
+bool hasBranches(const DeviceExecOptions &options, const GraphNumbers &numbers) {
+  const bool isSmall = numbers.rows[Domain::Edge] <= kMostEdgesOfBranches;
+  return options.branches == Branches::Always || (options.branches == Branches::OnSmallGraphs && isSmall);
+}
+
 /// What a plan needs on a graph and a device. Making it fails if they do not fit.
 struct Fitting {
   GraphNumbers numbers;
   std::vector<Pieces> pieces;  // of each launch; none for those that are not cut
   MemoryPlan memory;
 
-  static Result<Fitting> make(const Plan &plan, const Graph &graph, const DeviceInfo &device) {
+  static Result<Fitting> make(const Plan &plan, const Graph &graph, const DeviceInfo &device,
+                              const DeviceExecOptions &options, int64_t freeBytes) {
     if (Status status = checkFit(plan, graph, Target::Device); !status.isOk())
       return status;
     Fitting fitting;
@@ -56,10 +65,36 @@ struct Fitting {
       fitting.pieces.push_back(cut(step.launch, fitting.numbers, device));
       launches.push_back({.pieces = fitting.pieces.back().count});
     }
+    if (options.isRecorded && hasBranches(options, fitting.numbers)) {
+      fitting.memory = planDeviceMemory(plan, fitting.numbers, launches, Places::Own);
+      const int64_t peak = fitting.memory.peakBytes();
+      if (peak <= freeBytes && (options.memoryLimit == 0 || peak <= options.memoryLimit))
+        return fitting;
+    }
     fitting.memory = planDeviceMemory(plan, fitting.numbers, launches);
     return fitting;
   }
 };
+
+/// What generated text says of a kernel above it, with the lines of the model: "by_dst edge, rgat.hec:5, 7, 8"; empty
+/// where it says nothing.
+std::string headingOf(std::string_view source, const std::string &kernel) {
+  const size_t place = source.find(" " + kernel + "(");
+  if (place == std::string_view::npos)
+    return "";
+  // Comments of a heading are not indented, and those inside of kernels are.
+  size_t start = source.rfind("\n// ", place);
+  if (start == std::string_view::npos)
+    return "";
+  while (start > 0) {
+    const size_t before = source.rfind('\n', start - 1);
+    if (before == std::string_view::npos || !source.substr(before).starts_with("\n// "))
+      break;
+    start = before;
+  }
+  const std::string_view line = source.substr(start + 4);
+  return std::string(line.substr(0, line.find('\n')));
+}
 
 /// How many blocks start to compute `count` things, `perBlock` of them at a time. Kernels go on with further ones, so
 /// that there need be no more blocks than keep a device busy.
@@ -153,8 +188,9 @@ struct DeviceExecutor::State {
 
 // --- making one -----------------------------------------------------------------------------------------------------
 
-Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, const DeviceInfo &device) {
-  Result<Fitting> fitting = Fitting::make(plan, graph, device);
+Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, const DeviceInfo &device,
+                             const DeviceExecOptions &options, int64_t freeBytes) {
+  Result<Fitting> fitting = Fitting::make(plan, graph, device, options, freeBytes);
   if (!fitting)
     return std::move(fitting).status();
   return std::move(fitting->memory);
@@ -283,20 +319,23 @@ Result<DeviceExecutor> DeviceExecutor::create(std::shared_ptr<const Plan> plan, 
                                               Device &device, const Graph &graph, const DeviceExecOptions &options) {
   // Index arrays go with the fork when the device has them, unless the graph has them already.
   const Graph forms = graph.fork();
-  Result<Fitting> fitting = Fitting::make(*plan, forms, device.info());
-  if (!fitting)
-    return std::move(fitting).status();
   Result<int64_t> available = device.freeBytes();
   if (!available)
     return std::move(available).status();
+  Result<Fitting> fitting = Fitting::make(*plan, forms, device.info(), options, *available);
+  if (!fitting)
+    return std::move(fitting).status();
   if (Status status = checkMemory(*plan, fitting->numbers, fitting->memory, options.memoryLimit, *available,
-                                  "are free on " + device.info().name);
+                                  "of " + formatBytes(device.info().memoryBytes) + " are free on " +
+                                      device.info().name + memoryHelp(device.info(), fitting->memory.peakBytes()));
       !status.isOk())
     return status;
   Result<Session> session = Session::create(std::move(plan), forms, fitting->numbers, std::move(fitting->memory));
   if (!session)
     return std::move(session).status();
   auto state = std::make_unique<State>(std::move(*session), std::move(program), device, options);
+  const char *stepwise = std::getenv("HECTOR_STEPWISE");
+  state->options.isStepwise |= stepwise && std::string_view(stepwise) == "1";
   if (Status status = state->prepare(forms, fitting->pieces); !status.isOk())
     return status;
   return DeviceExecutor(std::move(state));
@@ -401,9 +440,20 @@ Status DeviceExecutor::State::uploadRandom() {
 
 Status DeviceExecutor::State::launch(size_t step) {
   const Runnable &runnable = steps[step];
+  auto start = [&](const Call &call) {
+    Status status = device.launch(*call.kernel, call.shape, runnable.arguments, runnable.uses);
+    return status.isOk() && options.isStepwise ? device.synchronize() : status;
+  };
   for (const Call &call : runnable.calls)
-    if (Status status = device.launch(*call.kernel, call.shape, runnable.arguments, runnable.uses); !status.isOk())
-      return status;
+    if (Status status = start(call); !status.isOk()) {
+      const Plan &plan = session.plan();
+      const Launch &failed = plan.steps[step].launch;
+      const std::string heading = headingOf(plan.source, failed.kernel);
+      return Status::failed("launch " + inTicks(failed.label) + (heading.empty() ? "" : " (" + heading + ")") + " of " +
+                            inTicks(plan.name) + ": " + status.message() +
+                            "\n   help: `hector compile MODEL --emit cuda` writes the text of kernel " +
+                            inTicks(call.kernel->name()));
+    }
   return Status::ok();
 }
 
@@ -438,10 +488,7 @@ Status DeviceExecutor::State::launchPhase(Phase phase) {
 }
 
 RecordedOrder DeviceExecutor::State::order() const {
-  const bool isSmall = session.numbers().rows[Domain::Edge] <= kMostEdgesOfBranches;
-  const bool hasBranches =
-      options.branches == Branches::Always || (options.branches == Branches::OnSmallGraphs && isSmall);
-  return hasBranches ? RecordedOrder::ByMemory : RecordedOrder::AsCalled;
+  return hasBranches(options, session.numbers()) ? RecordedOrder::ByMemory : RecordedOrder::AsCalled;
 }
 
 /// Starts the launches of all phases of a run.
@@ -453,7 +500,7 @@ Status DeviceExecutor::State::runPhases(const Phases &phases) {
           return status;
     return Status::ok();
   };
-  if (!options.isRecorded || options.isProfiled)
+  if (!options.isRecorded || options.isProfiled || options.isStepwise)
     return launchAll();
   if (interruptSignal())
     return Status::failed("interrupted");
@@ -507,9 +554,10 @@ Status DeviceExecutor::run(Phase first, Phase last) {
   if (Status status = setMark(end); !status.isOk())
     return status;
   if (Status status = s.device.synchronize(); !status.isOk()) {
-    // It is not known which launch failed.
     s.session.beginPhase(Phase::Graph);
-    return status;
+    return Status::failed("running " + inTicks(s.session.plan().name) + ": " + status.message() +
+                          "\n   help: it is not known which launch failed; HECTOR_STEPWISE=1 waits for each of them, "
+                          "and names it");
   }
   s.isUploading = false;
   forRunning([&](Phase phase) { s.session.endPhase(phase); });

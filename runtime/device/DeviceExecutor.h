@@ -21,6 +21,7 @@
 #include "runtime/storage/Tensor.h"
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -45,15 +46,21 @@ struct DeviceExecOptions {
   bool isRecorded = false;
   /// Whether launches of a recording that do not depend on each other may run side by side.
   Branches branches = Branches::OnSmallGraphs;
+  /// Waits for each kernel, so that a failure inside of one names its launch. Nothing is recorded then. The variable
+  /// HECTOR_STEPWISE=1 does the same.
+  bool isStepwise = false;
   /// Measures each launch. Nothing is recorded then.
   bool isProfiled = false;
   /// Measures each run as a whole: what the device takes from the first launch, or replay, to the end of the last.
   bool isTimed = false;
 };
 
-/// The device memory that an executor would take, without making one: for choosing between plans. Fails as
-/// `DeviceExecutor::create` does, but for memory.
-Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, const DeviceInfo &device);
+/// The device memory that an executor would take where `freeBytes` are free, without making one: for choosing between
+/// plans. Fails as `DeviceExecutor::create` does, but for memory. Executors that record branches take a place of its
+/// own for each table, so that few launches wait for others, unless only shared places fit.
+Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, const DeviceInfo &device,
+                             const DeviceExecOptions &options = {},
+                             int64_t freeBytes = std::numeric_limits<int64_t>::max());
 
 /// Used by one thread at a time, the one that uses the device. Owns its memory, shares plan, program and graph, and
 /// borrows the device.

@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/sizes.hpp"
 #include "runtime/base/Interrupt.h"
+#include "runtime/base/Setting.h"
 #include "runtime/device/CudaDevice.h"
 #include "runtime/device/EmulatedDevice.h"
 #include "runtime/device/FakeDevice.h"
@@ -579,8 +580,32 @@ TEST_F(DeviceCallsTest, LaunchesOfSmallGraphsBranchWhereTheyShareNoMemory) {
   EXPECT_EQ(recordingOf(large, Branches::Always), branched);
 }
 
+TEST_F(DeviceCallsTest, TablesOfRecordingsWithBranchesHavePlacesOfTheirOwn) {
+  DeviceExecutor executor = example(kSmall, {.isRecorded = true});
+  for (int i = 0; i < 2; ++i)
+    run(executor, Phase::Graph, Phase::Forward);
+  EXPECT_EQ(run(executor, Phase::Graph, Phase::Forward),
+            (Log{"record scale_rows 1x64", "record gather 1x64 after 0", "record sum_by_type 2x64",
+                 "record join_by_type 1x256 after 2", "replay", "wait"}));
+  const DeviceExecOptions recorded = {.isRecorded = true};
+  Result<MemoryPlan> memory = memoryFor(devicePlan(), kSmall.make(), device.info(), recorded);
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(executor.peakBytes(), memory->peakBytes());
+  Result<MemoryPlan> shared = memoryFor(devicePlan(), kSmall.make(), device.info());
+  ASSERT_TRUE(shared);
+  EXPECT_LT(shared->peakBytes(), memory->peakBytes());
+  // Where that does not fit, places are shared.
+  device.free = memory->peakBytes() - 1;
+  EXPECT_EQ(example(kSmall, recorded).peakBytes(), shared->peakBytes());
+  EXPECT_EQ(memoryFor(devicePlan(), kSmall.make(), device.info(), recorded, device.free)->peakBytes(),
+            shared->peakBytes());
+}
+
 TEST_F(DeviceCallsTest, LaunchesThatReuseMemoryKeepTheirOrder) {
-  DeviceExecutor executor = example(kSmall, {.isRecorded = true, .branches = Branches::Always});
+  Result<MemoryPlan> memory = memoryFor(devicePlan(), kSmall.make(), device.info());
+  ASSERT_TRUE(memory);
+  DeviceExecutor executor =
+      example(kSmall, {.memoryLimit = memory->peakBytes(), .isRecorded = true, .branches = Branches::Always});
   for (int i = 0; i < 2; ++i)
     run(executor, Phase::Graph, Phase::Forward);
   // Sums by type read an input alone, but their total lies where the products of `gather` do.
@@ -638,7 +663,10 @@ TEST_F(DeviceCallsTest, MemoryThatDoesNotSufficeIsRefusedWithNumbers) {
   device.free = 1000;
   const std::string failure = failureOf(devicePlan(), kSmall);
   EXPECT_TRUE(failure.starts_with("`example` needs ")) << failure;
-  EXPECT_TRUE(failure.ends_with("; 1000 bytes are free on Fake")) << failure;
+  EXPECT_TRUE(failure.ends_with("; 1000 bytes of 1.0 GiB are free on Fake\n   help: nvidia-smi lists the programs that "
+                                "hold memory of the GPU; end those that are not needed, or run on the CPU "
+                                "(--backend cpu)"))
+      << failure;
 }
 
 TEST_F(DeviceCallsTest, HugeTablesAreRefusedBeforeTheyAreAllocated) {
@@ -646,7 +674,8 @@ TEST_F(DeviceCallsTest, HugeTablesAreRefusedBeforeTheyAreAllocated) {
   plan.tables[1].shape = {int64_t{1} << 40, 1 << 10};
   EXPECT_EQ(failureOf(plan, nodes(1)),
             "`one` needs 4.0 PiB: tables and scratch memory 4.0 PiB (the largest table, `y`, has 1 row and takes 4.0 "
-            "PiB), index arrays 0 bytes, copies of inputs 4 bytes; 1.0 GiB are free on Fake");
+            "PiB), index arrays 0 bytes, copies of inputs 4 bytes; 1.0 GiB of 1.0 GiB are free on Fake\n"
+            "   help: run on the CPU (--backend cpu), or on a GPU with more memory");
 }
 
 TEST_F(DeviceCallsTest, WrongInputsAndMissingOnesAreRefused) {
@@ -661,15 +690,46 @@ TEST_F(DeviceCallsTest, FailedRunsLeaveNoOutputs) {
   DeviceExecutor executor = example(kSmall);
   run(executor);
   device.failing = "gather";
-  EXPECT_EQ(executor.runAll().message(), "no launch");
+  EXPECT_EQ(executor.runAll().message(),
+            "launch `gather` of `example`: no launch\n   help: `hector compile MODEL --emit "
+            "cuda` writes the text of kernel `gather`");
   EXPECT_FALSE(executor.output("out"));
   device.failing = "";
   run(executor);
   EXPECT_TRUE(executor.output("out"));
   device.isFailing = true;
-  EXPECT_EQ(executor.runAll().message(), "a kernel failed");
+  EXPECT_EQ(executor.runAll().message(), "running `example`: a kernel failed\n   help: it is not known which launch "
+                                         "failed; HECTOR_STEPWISE=1 waits for each of them, and names it");
   device.isFailing = false;
   EXPECT_EQ(executor.output("out").status().message(), "output `out` is not computed yet; run the forward phase first");
+}
+
+TEST_F(DeviceCallsTest, FailuresNameTheLinesOfTheModel) {
+  Plan plan = oneStep("first");
+  plan.source = "// Kernels of one.\n\n// flat node, one.hec:1\n__global__ void zeroth(\n\n// flat node, one.hec:3, 4\n"
+                "//   y = x\nstruct first_walk {\n  // a comment\n};\n__global__ void first(const float *x)\n";
+  device.failing = "first";
+  DeviceExecutor executor = make(plan, kSmall);
+  set(executor, "x", {30}, numbers(30, 1));
+  EXPECT_TRUE(executor.run(Phase::Graph, Phase::Forward)
+                  .message()
+                  .starts_with("launch `first` (flat node, one.hec:3, 4) of `one`: no launch\n"));
+}
+
+TEST_F(DeviceCallsTest, StepwiseRunsNameTheLaunchThatFailed) {
+  Setting stepwise("HECTOR_STEPWISE", "1");
+  DeviceExecutor executor = example(kSmall, {.isRecorded = true});
+  for (int i = 0; i < 3; ++i)
+    run(executor, Phase::Graph, Phase::Forward);
+  EXPECT_EQ(run(executor, Phase::Graph, Phase::Forward),
+            (Log{"scale_rows 1x64", "wait", "gather 1x64", "wait", "sum_by_type 2x64", "wait", "join_by_type 1x256",
+                 "wait", "wait"}));
+  device.onLaunch = [&] { device.isFailing = device.log.back().starts_with("sum_by_type"); };
+  EXPECT_TRUE(executor.run(Phase::Graph, Phase::Forward)
+                  .message()
+                  .starts_with("launch `sum_by_type` of `example`: a "
+                               "kernel failed\n"));
+  device.isFailing = false;
 }
 
 TEST(DeviceExecutorDeathTest, InterruptsStopBetweenLaunches) {

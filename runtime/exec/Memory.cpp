@@ -343,7 +343,8 @@ std::vector<bool> findOutside(const Plan &plan, const GraphNumbers &graph) {
 
 /// The arena. Tables with `isOutside` have no place in it.
 static MemoryPlan layOut(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
-                         int threads, int64_t alignment, const std::vector<bool> &isOutside = {}) {
+                         int threads, int64_t alignment, const std::vector<bool> &isOutside = {},
+                         Places places = Places::Shared) {
   MemoryPlan memory;
   memory.tables = findLifetimes(plan);
   memory.launches.resize(plan.steps.size());
@@ -388,11 +389,16 @@ static MemoryPlan layOut(const Plan &plan, const GraphNumbers &graph, std::span<
   }
 
   std::vector<Block> blocks;
-  for (const Block *block : all)
+  for (const Block *block : all) {
     blocks.push_back(*block);
+    if (places == Places::Own) {
+      blocks.back().first = 0;
+      blocks.back().last = lastStep;
+    }
+  }
   memory.arenaBytes = placeBlocks(blocks, alignment);
   for (size_t i = 0; i < all.size(); ++i)
-    *all[i] = blocks[i];
+    all[i]->offset = blocks[i].offset;
   return memory;
 }
 
@@ -410,8 +416,9 @@ MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<con
   return memory;
 }
 
-MemoryPlan planDeviceMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches) {
-  MemoryPlan memory = layOut(plan, graph, launches, 0, kDeviceAlignment);
+MemoryPlan planDeviceMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
+                            Places places) {
+  MemoryPlan memory = layOut(plan, graph, launches, 0, kDeviceAlignment, {}, places);
   for (const Form &form : formsOfKernels(plan))
     memory.indexBytes = add(memory.indexBytes, arrayBytes(form, graph));
   for (const Port &port : plan.inputs)

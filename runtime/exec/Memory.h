@@ -95,8 +95,13 @@ using InputTensors = std::map<std::string, Tensor>;
 MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches, int threads,
                       const InputTensors &inputs = {}, Outputs outputs = Outputs::InArena);
 
-/// The same on a GPU, where threads have no scratch memory.
-MemoryPlan planDeviceMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches);
+/// Whether blocks that are not needed at the same time may share bytes.
+enum class Places : uint8_t { Shared, Own };
+
+/// The same on a GPU, where threads have no scratch memory. With `Places::Own` no two blocks share bytes, so that only
+/// launches that read what others write have to wait for them.
+MemoryPlan planDeviceMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
+                            Places places = Places::Shared);
 
 /// Fails if a plan needs more than `limit` bytes (0: no limit) or more than there are: "`rgat` needs 1.2 GiB: tables
 /// and scratch memory 1.0 GiB (the largest table, `att`, 0.5 GiB), index arrays 0.2 GiB; the limit is 1.0 GiB".

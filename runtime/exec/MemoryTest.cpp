@@ -245,6 +245,25 @@ TEST(DeviceMemoryTest, BuffersLiveWhileTheirLaunchRuns) {
   }
 }
 
+TEST(DeviceMemoryTest, BlocksWithPlacesOfTheirOwnShareNoBytes) {
+  Plan plan = chain(3);
+  for (Step &step : plan.steps) {
+    step.launch.device.emplace();
+    step.launch.device->buffers = {{"b", Domain::Edge, {64}}};
+  }
+  const std::vector<LaunchNumbers> launches(3);
+  const MemoryPlan shared = planDeviceMemory(plan, graphOf(4, 50), launches);
+  const MemoryPlan own = planDeviceMemory(plan, graphOf(4, 50), launches, Places::Own);
+  EXPECT_GT(own.arenaBytes, shared.arenaBytes);
+  for (int step = 0; step < 3; ++step) {
+    const Block &buffer = own.launches[step].buffers[0];
+    EXPECT_EQ(buffer.first, step);
+    EXPECT_EQ(buffer.last, step);
+    for (int other = 0; other < step; ++other)
+      EXPECT_FALSE(shareBytes(buffer, own.launches[other].buffers[0]));
+  }
+}
+
 TEST(DeviceMemoryTest, BlocksOfChunksCarryTwoParts) {
   Plan plan = chain(1);
   DeviceLaunch &device = plan.steps[0].launch.device.emplace();
