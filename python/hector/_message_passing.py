@@ -25,7 +25,7 @@ from torch_geometric.nn import MessagePassing
 from torch_geometric.nn import aggr as aggregations
 from torch_geometric.utils import softmax
 
-from . import _recorder, _torch_ops
+from . import _propagate_op, _recorder, _torch_ops
 from ._compile import names_of
 from ._errors import HectorError
 from ._graph import Graph
@@ -91,26 +91,24 @@ def compile_class(cls, in_place):
     def tell(layer, reason, place):
         if (reason, place) not in told:
             told.add((reason, place))
-            warnings.warn(f"{place}: `{type(layer).__name__}` runs as PyG does it: {reason}", stacklevel=4)
+            warnings.warn(f"{place}: `{type(layer).__name__}` runs as PyG does it: {reason}", stacklevel=5)
 
     def make_propagate(owner):
         why = _why_not(owner)
 
-        @functools.wraps(MessagePassing.propagate)
-        def propagate(self, edge_index, size=None, **kwargs):
-            if torch.compiler.is_compiling():
-                return _outside_of_compiled_code(self, edge_index, size, kwargs)
+        def compute(self, edge_index, size, kwargs, known_as):
+            """The result of `propagate`. What is known of the layer is kept for `known_as`, of which it may be a copy."""
             if self.explain or self.decomposed_layers > 1 or _has_hooks(self):
                 return plain(self, edge_index, size=size, **kwargs)  # these look at single messages
             reason, place = why or _why_not_this(self, edge_index), owner.__name__
             situation = self.training, tuple(name for name, value in kwargs.items() if value is None)
-            if reason is None and situation in _fell_back.get(self, ()):
+            if reason is None and situation in _fell_back.get(known_as, ()):
                 return plain(self, edge_index, size=size, **kwargs)
             if reason is None:
                 try:
                     return _compute(self, edge_index, size, kwargs)
                 except _InMessage as error:
-                    _fell_back.setdefault(self, set()).add(situation)
+                    _fell_back.setdefault(known_as, set()).add(situation)
                     reason, place = f"Hector has no word for {error}", _where(error)
                 except Unreadable as error:
                     reason, place = f"Hector has no word for {error}", "propagate"
@@ -119,6 +117,21 @@ def compile_class(cls, in_place):
             tell(self, reason, place)
             return plain(self, edge_index, size=size, **kwargs)
 
+        compute.plain = plain
+        number = _propagate_op.add(compute)
+
+        @functools.wraps(MessagePassing.propagate)
+        def propagate(self, edge_index, size=None, **kwargs):
+            if torch.compiler.is_compiling():
+                if why is not None:
+                    return plain(self, edge_index, size=size, **kwargs)
+                made = None
+                if _torch_ops.is_supported and isinstance(edge_index, torch.Tensor):
+                    made = _propagate_op.call(number, self, edge_index, size, kwargs)
+                return _outside_of_compiled_code(self, edge_index, size, kwargs) if made is None else made
+            return compute(self, edge_index, size, kwargs, self)
+
+        propagate._compute = compute  # which is found by its number as long as the class is there
         propagate._is_hectors = True
         return propagate
 
@@ -128,18 +141,25 @@ def compile_class(cls, in_place):
         if "propagate" not in vars(sub):
             sub.propagate = make_propagate(sub)
 
+    def new(sub, *args, **kwargs):
+        layer = object.__new__(sub) if own_new is object.__new__ else own_new(sub, *args, **kwargs)
+        _propagate_op.layers[id(layer)] = layer  # copies and pickles come here as well
+        return layer
+
+    own_new = cls.__new__
     if in_place:
         made, made.propagate = cls, make_propagate(cls)
     else:
         names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
         made = type(cls)(cls.__name__, (cls,), {**names, "propagate": make_propagate(cls)})
     made.__init_subclass__ = classmethod(init_subclass)
+    made.__new__ = staticmethod(new)
     return made
 
 
 @torch.compiler.disable
 def _outside_of_compiled_code(layer, edge_index, size, kwargs):
-    """`message` records tensors of its own, which torch.compile cannot look into."""
+    """For edges and arguments that the operator does not take."""
     return layer.propagate(edge_index, size=size, **kwargs)
 
 
