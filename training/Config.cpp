@@ -33,6 +33,7 @@ template <> constexpr std::array<std::string_view, 3> kWords<Norm> = {"none", "l
 template <> constexpr std::array<std::string_view, 3> kWords<InputKind> = {"auto", "features", "embedding"};
 template <> constexpr std::array<std::string_view, 3> kWords<OptimiserKind> = {"sgd", "adam", "adamw"};
 template <> constexpr std::array<std::string_view, 4> kWords<ScheduleKind> = {"constant", "linear", "cosine", "step"};
+template <> constexpr std::array<std::string_view, 2> kWords<Backend> = {"cpu", "cuda"};
 template <> constexpr std::array<std::string_view, 2> kWords<ClassWeights> = {"none", "balanced"};
 
 template <class E> std::string wordOf(E value) {
@@ -151,6 +152,7 @@ template <class Visitor> void describe(const Config *, Visitor &&field) {
   field("valid_share", &Config::validShare, kBelowOne);
   field("seed", &Config::seed, WholeRange{0, std::numeric_limits<int64_t>::max()});
   field("passes", &Config::passes);
+  field("backend", &Config::backend);
   field("threads", &Config::threads, WholeRange{0, 1024});
 }
 
@@ -692,6 +694,10 @@ std::optional<OptimiserKind> optimiserFromName(std::string_view name) {
 
 std::optional<ScheduleKind> scheduleFromName(std::string_view name) {
   return valueOf<ScheduleKind>(name);
+}
+
+std::optional<Backend> backendFromName(std::string_view name) {
+  return valueOf<Backend>(name);
 }
 
 std::optional<ClassWeights> classWeightsFromName(std::string_view name) {

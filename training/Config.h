@@ -27,6 +27,7 @@ enum class Norm : uint8_t { None, Layer, Unit };
 enum class InputKind : uint8_t { Auto, Features, Embedding };
 enum class OptimiserKind : uint8_t { Sgd, Adam, AdamW };
 enum class ScheduleKind : uint8_t { Constant, Linear, Cosine, Step };
+enum class Backend : uint8_t { Cpu, Cuda };
 enum class ClassWeights : uint8_t { None, Balanced };
 
 /// One layer, and what follows it.
@@ -101,6 +102,7 @@ struct Config {
   double validShare = 0;    // of the training nodes that validate, if the graph has no validation split
   uint64_t seed = 0;
   std::string passes = "default";
+  Backend backend = Backend::Cpu;
   int threads = 0;  // 0: one per processor; results do not depend on it
 
   bool operator==(const Config &) const = default;
@@ -129,6 +131,7 @@ std::optional<Task> taskFromName(std::string_view name);
 std::optional<InputKind> inputKindFromName(std::string_view name);
 std::optional<OptimiserKind> optimiserFromName(std::string_view name);
 std::optional<ScheduleKind> scheduleFromName(std::string_view name);
+std::optional<Backend> backendFromName(std::string_view name);
 std::optional<ClassWeights> classWeightsFromName(std::string_view name);
 
 /// A layer as flags spell it: "rgcn:16,relu,dropout=0.5,heads=4". The first word is the model; a number is the size;

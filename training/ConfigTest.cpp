@@ -86,6 +86,7 @@ Config unusual() {
   config.validShare = 0.2;
   config.seed = 9'223'372'036'854'775'807;
   config.passes = "none";
+  config.backend = Backend::Cuda;
   config.threads = 2;
   return config;
 }

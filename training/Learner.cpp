@@ -1,44 +1,15 @@
 #include "training/Learner.h"
 
+#include "driver/Cpu.h"
+#include "driver/Cuda.h"
 #include "driver/Kernels.h"
 #include "runtime/base/Memory.h"
-#include "runtime/base/Parallel.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
 namespace hector::training {
-
-// --- tables
-// -----------------------------------------------------------------------------------------------------------
-
-static void copyNumbers(const float *from, float *to, int64_t count) {
-  constexpr int64_t kGrain = int64_t{1} << 18;
-  parallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
-    std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin) * sizeof(float));
-  });
-}
-
-Table::Table(std::vector<int64_t> shape) {
-  view.shape = std::move(shape);
-  values = std::make_shared<std::vector<float>>(static_cast<size_t>(view.numElements()));
-  view.bytes = reinterpret_cast<const std::byte *>(values->data());
-  view.owner = values;
-}
-
-Table::Table(const Tensor &tensor) : Table(tensor.shape) {
-  if (tensor.dtype == DType::F32) {
-    std::memcpy(values->data(), tensor.bytes, tensor.numBytes());
-    return;
-  }
-  const std::vector<double> numbers = tensor.toDoubles();
-  std::transform(numbers.begin(), numbers.end(), values->begin(), [](double x) { return static_cast<float>(x); });
-}
-
-Tensor Table::copy() const {
-  return Table(view).tensor();
-}
 
 // --- compiling
 // --------------------------------------------------------------------------------------------------------
@@ -57,6 +28,40 @@ static Status withOwnAdvice(Status status) {
   return isLimited ? Status::invalid(text) : Status::failed(text);
 }
 
+/// Without a runner yet, and so is the next.
+static Result<Compiled> compileForCpu(const Program &program, const Graph &graph, const Tensors &tensors,
+                                      const CompileSettings &settings, int64_t memoryLimit) {
+  PlanOptions options;
+  options.passes = settings.passes;
+  options.threads = settings.threads;
+  options.memoryLimit = memoryLimit;
+  auto planned = planFor(program, graph, tensors, options);
+  if (!planned)
+    return std::move(planned).status();
+  auto kernels = loadKernels(*planned->plan);
+  if (!kernels)
+    return std::move(kernels).status();
+  exec::ExecOptions exec;
+  exec.threads = settings.threads;
+  exec.memoryLimit = memoryLimit;
+  return Compiled{planned->plan, planned->passes, runnersOnCpu(planned->plan, std::move(*kernels), exec), nullptr};
+}
+
+static Result<Compiled> compileForDevice(const Program &program, const Graph &graph, const CompileSettings &settings,
+                                         int64_t memoryLimit) {
+  auto planned = planForDevice(program, graph, settings.passes);
+  if (!planned)
+    return std::move(planned).status();
+  auto kernels = loadKernels(*planned->plan, *settings.device);
+  if (!kernels)
+    return std::move(kernels).status();
+  exec::DeviceExecOptions exec;
+  exec.memoryLimit = memoryLimit;
+  exec.isRecorded = true;
+  return Compiled{planned->plan, planned->passes,
+                  runnersOnDevice(planned->plan, std::move(*kernels), *settings.device, exec), nullptr};
+}
+
 Result<Compiled> compileProgram(Program program, const Graph &graph, const Tensors &tensors,
                                 const CompileSettings &settings) {
   if (Status status = program.attachGraph(graph); !status.isOk())
@@ -70,23 +75,15 @@ Result<Compiled> compileProgram(Program program, const Graph &graph, const Tenso
     return std::move(status).during("other plans take " + formatBytes(settings.takenBytes) + " of the limit of " +
                                     formatBytes(settings.memoryLimit));
   };
-  PlanOptions options;
-  options.passes = settings.passes;
-  options.threads = settings.threads;
-  options.memoryLimit = left;
-  auto planned = planFor(program, graph, tensors, options);
-  if (!planned)
-    return explained(std::move(planned).status());
-  auto kernels = loadKernels(*planned->plan);
-  if (!kernels)
-    return std::move(kernels).status();
-  exec::ExecOptions exec;
-  exec.threads = settings.threads;
-  exec.memoryLimit = left;
-  auto executor = exec::Executor::create(planned->plan, *kernels, graph, exec);
-  if (!executor)
-    return explained(std::move(executor).status());
-  return Compiled{planned->plan, planned->passes, std::move(*kernels), std::move(exec), std::move(*executor)};
+  auto made = settings.device ? compileForDevice(program, graph, settings, left)
+                              : compileForCpu(program, graph, tensors, settings, left);
+  if (!made)
+    return explained(std::move(made).status());
+  auto runner = made->make(graph);
+  if (!runner)
+    return explained(std::move(runner).status());
+  made->runner = std::move(*runner);
+  return made;
 }
 
 // --- learning
@@ -123,26 +120,28 @@ Result<Learner> Learner::make(Program program, const Graph &graph, Tables parame
   return learner;
 }
 
-/// Hands the executor all that belongs to the learner. Numbers too: the phases before the first step want them.
+/// Hands the plan all that belongs to the learner. Numbers too: the phases before the first step want them.
 Status Learner::setTables() {
   for (const Tables *all : {&tables, &kept})
     for (const auto &[name, table] : *all)
       if (Status status = setInput(name, table.tensor()); !status.isOk())
         return status;
-  return setNumbers(0, 1);
+  return setNumbers(0, 1, true);
 }
 
 Status Learner::bind(const Graph &graph) {
-  // The memory of the old executor is free before the new one takes its own.
-  static_cast<void>(exec::Executor(std::move(compiled.executor)));
-  auto executor = exec::Executor::create(compiled.plan, compiled.kernels, graph, compiled.options);
-  if (!executor)
-    return std::move(executor).status();
-  compiled.executor = std::move(*executor);
+  if (Status status = fetch(); !status.isOk())
+    return status;
+  // The memory of the old runner is free before the new one takes its own.
+  compiled.runner.reset();
+  auto runner = compiled.make(graph);
+  if (!runner)
+    return std::move(runner).status();
+  compiled.runner = std::move(*runner);
   return setTables();
 }
 
-Status Learner::setNumbers(int64_t step, double rateFactor) {
+Status Learner::setNumbers(int64_t step, double rateFactor, bool isFirst) {
   const double t = static_cast<double>(step) + 1, rate = optimiser.rate * rateFactor;
   const bool isAdam = optimiser.kind != OptimiserKind::Sgd;
   const std::map<std::string, double> values = {
@@ -158,7 +157,10 @@ Status Learner::setNumbers(int64_t step, double rateFactor) {
       {"step.epsilon", optimiser.epsilon},
   };
   for (auto &[name, table] : numbers) {
-    *table.data() = static_cast<float>(values.at(name));
+    const auto value = static_cast<float>(values.at(name));
+    if (!isFirst && *table.data() == value)
+      continue;
+    *table.data() = value;
     if (Status status = setInput(name, table.tensor()); !status.isOk())
       return status;
   }
@@ -166,35 +168,37 @@ Status Learner::setNumbers(int64_t step, double rateFactor) {
 }
 
 Status Learner::forward(uint64_t seed, int64_t step) {
-  compiled.executor.setTraining(seed, static_cast<uint64_t>(step));
-  return compiled.executor.run(exec::Phase::Graph, exec::Phase::Forward);
+  compiled.runner->setTraining(seed, static_cast<uint64_t>(step));
+  return compiled.runner->run(exec::Phase::Graph, exec::Phase::Forward);
 }
 
 Status Learner::backward(int64_t step, double rateFactor) {
   if (Status status = setNumbers(step, rateFactor); !status.isOk())
     return status;
-  return compiled.executor.run(exec::Phase::Backward, exec::Phase::Backward);
-}
-
-Status Learner::take(const std::string &input, const Table &table) {
-  auto next = view("next." + input);
-  if (!next)
-    return std::move(next).status();
-  copyNumbers(static_cast<const float *>(next->data), table.data(), next->rows * next->spec->rowSize());
-  return setInput(input, table.tensor());
+  return compiled.runner->run(exec::Phase::Backward, exec::Phase::Backward);
 }
 
 Status Learner::accept() {
-  for (const auto &[name, table] : tables)
-    if (Status status = take(name, table); !status.isOk())
-      return status;
-  for (const auto &[name, table] : kept)
-    if (Status status = take(name, table); !status.isOk())
-      return status;
+  isFetched = false;
+  for (const Tables *all : {&tables, &kept})
+    for (const auto &[name, table] : *all)
+      if (Status status = compiled.runner->take(name, "next." + name, table); !status.isOk())
+        return status;
   return Status::ok();
 }
 
-Result<double> Learner::number(std::string_view result) const {
+Status Learner::fetch() {
+  if (isFetched)
+    return Status::ok();
+  for (const Tables *all : {&tables, &kept})
+    for (const auto &[name, table] : *all)
+      if (Status status = compiled.runner->fetch(name, table); !status.isOk())
+        return status;
+  isFetched = true;
+  return Status::ok();
+}
+
+Result<double> Learner::number(std::string_view result) {
   auto table = view(result);
   if (!table)
     return std::move(table).status();

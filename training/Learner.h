@@ -1,10 +1,11 @@
 /// Parameters that learn: a compiled step, the parameters it reads and what the optimiser keeps.
 #pragma once
 
-#include "driver/Cpu.h"
-#include "runtime/exec/Executor.h"
+#include "driver/Program.h"
 #include "training/Config.h"
+#include "training/Runner.h"
 #include "training/Stack.h"
+#include "training/Table.h"
 
 #include <cstdint>
 #include <map>
@@ -16,39 +17,20 @@
 
 namespace hector::training {
 
-/// Tensors that steps change in place. Copies of a table's `Tensor` share its bytes.
-class Table {
-public:
-  explicit Table(const Tensor &tensor);
-  /// Zeros.
-  explicit Table(std::vector<int64_t> shape);
-  const Tensor &tensor() const { return view; }
-  float *data() const { return values->data(); }
-  /// A copy with bytes of its own.
-  Tensor copy() const;
-
-private:
-  std::shared_ptr<std::vector<float>> values;
-  Tensor view;
-};
-
-/// Parameters by name.
-using Tables = std::map<std::string, Table>;
-
-/// A program that was planned, compiled and given to an executor.
+/// A program that was planned, compiled and bound to a graph.
 struct Compiled {
   std::shared_ptr<const exec::Plan> plan;
   std::string passes;
-  exec::KernelLookup kernels;
-  exec::ExecOptions options;
-  exec::Executor executor;
+  MakeRunner make;
+  std::unique_ptr<Runner> runner;
 };
 
 struct CompileSettings {
   std::string passes = "default";
   int threads = 0;
-  int64_t memoryLimit = 0;  // bytes; 0: what the machine has
-  int64_t takenBytes = 0;   // of the limit, by plans that were made before
+  int64_t memoryLimit = 0;   // bytes; 0: what the machine has, or what is free on the device
+  int64_t takenBytes = 0;    // of the limit, by plans that were made before
+  Device *device = nullptr;  // where plans run, which it outlives; null: on the CPU
 };
 
 /// Plans and compiles a program for a graph. `tensors` are its inputs as far as they are known, for the memory plan.
@@ -66,34 +48,39 @@ public:
   /// Goes on with another graph. Inputs other than parameters, state and numbers of the step are to be set again. After
   /// a failure the learner can do no more steps.
   Status bind(const Graph &graph);
-  Status setInput(const std::string &name, const Tensor &tensor) { return compiled.executor.setInput(name, tensor); }
+  Status setInput(const std::string &name, const Tensor &tensor) { return compiled.runner->setInput(name, tensor); }
   /// Runs the forward phase of step `step`, counted from 0; dropout draws by the seed and the step.
   Status forward(uint64_t seed, int64_t step);
   /// Runs the backward phase and the optimiser, with a factor of its learning rate. Parameters change only by `accept`.
   Status backward(int64_t step, double rateFactor);
   /// Takes the parameters and the state after the step.
   Status accept();
+  /// Brings parameters and state to the host, where steps have changed them elsewhere.
+  Status fetch();
 
   /// The first number of a result.
-  Result<double> number(std::string_view result) const;
-  Result<exec::TableView> view(std::string_view result) const { return compiled.executor.view(result); }
+  Result<double> number(std::string_view result);
+  /// A result in the host's memory, until the next step.
+  Result<exec::TableView> view(std::string_view result) { return compiled.runner->view(result); }
+  /// As they were when `fetch` was called last.
   const Tables &parameters() const { return tables; }
-  /// What the optimiser keeps, by name without `state.`. Shares the bytes.
+  /// What the optimiser keeps, by name without `state.`. Shares the bytes, which `fetch` changes.
   Tensors state() const;
   const std::string &passes() const { return compiled.passes; }
-  int64_t peakBytes() const { return compiled.executor.peakBytes(); }
+  int64_t peakBytes() const { return compiled.runner->peakBytes(); }
 
 private:
   Learner(Compiled compiled, const OptimiserConfig &optimiser) : compiled(std::move(compiled)), optimiser(optimiser) {}
   Status setTables();
-  Status setNumbers(int64_t step, double rateFactor);
-  Status take(const std::string &input, const Table &table);
+  /// Sets the numbers that a step has others of than the last; all of them if `isFirst`.
+  Status setNumbers(int64_t step, double rateFactor, bool isFirst = false);
 
   Compiled compiled;
   OptimiserConfig optimiser;
   Tables tables;
   Tables kept;                           // by the name of the input, "state.m.layer1.W"
   std::map<std::string, Table> numbers;  // "step.rate"
+  bool isFetched = true;                 // the host has parameters and state as they are
 };
 
 }  // namespace hector::training

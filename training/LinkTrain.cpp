@@ -92,6 +92,7 @@ private:
   Status update(int64_t epoch, double rateFactor) override;
   Status evaluate(EpochRecord &record) override;
   Status finish() override;
+  Status fetch() override;
   Tables parameters() const override;
   Tensors state() const override;
   std::string metric() const override { return "valid.mrr"; }
@@ -276,6 +277,12 @@ Status LinkTraining::finish() {
     result.metrics[split + ".hits10"] = score->hits10;
   }
   return Status::ok();
+}
+
+Status LinkTraining::fetch() {
+  if (Status status = encoder->fetch(); !status.isOk())
+    return status;
+  return decoder->fetch();
 }
 
 Tables LinkTraining::parameters() const {

@@ -67,7 +67,7 @@ Status Network::makeStages(const std::optional<LearningPlan> &learning, const Co
       return std::move(compiled).status();
     stage.inference.emplace(std::move(*compiled));
     for (const auto &[name, tensor] : inputs)
-      if (Status status = stage.inference->executor.setInput(name, tensor); !status.isOk())
+      if (Status status = stage.inference->runner->setInput(name, tensor); !status.isOk())
         return status;
   }
   return Status::ok();
@@ -107,14 +107,14 @@ Result<Network> Network::make(Stack stack, const Graph &graph, const std::option
     return std::move(compiled).status();
   network.inference.emplace(std::move(*compiled));
   for (const auto &[name, tensor] : features)
-    if (Status status = network.inference->executor.setInput(name, tensor); !status.isOk())
+    if (Status status = network.inference->runner->setInput(name, tensor); !status.isOk())
       return status;
   return network;
 }
 
 int64_t Network::peakBytes() const {
   auto bytesOf = [](const auto &part) {
-    return (part.learner ? part.learner->peakBytes() : 0) + (part.inference ? part.inference->executor.peakBytes() : 0);
+    return (part.learner ? part.learner->peakBytes() : 0) + (part.inference ? part.inference->runner->peakBytes() : 0);
   };
   int64_t bytes = bytesOf(*this);
   for (const auto &stage : stages)
@@ -177,6 +177,13 @@ Status Network::accept() {
   return learner->accept();
 }
 
+Status Network::fetch() {
+  for (const auto &stage : stages)
+    if (Status status = stage->learner->fetch(); !status.isOk())
+      return status;
+  return learner->fetch();
+}
+
 Tables Network::parameters() const {
   Tables all = learner->parameters();
   for (const auto &stage : stages)
@@ -191,27 +198,27 @@ Tensors Network::state() const {
   return all;
 }
 
-/// Sets the inputs of an executor that are among the parameters, and runs it.
-static Status runOn(exec::Executor &executor, const std::vector<Parameter> &wanted, const Tables &parameters) {
+/// Sets the inputs of a plan that are among the parameters, and runs it.
+static Status runOn(Runner &runner, const std::vector<Parameter> &wanted, const Tables &parameters) {
   for (const Parameter &parameter : wanted)
-    if (Status status = executor.setInput(parameter.name, parameters.at(parameter.name).tensor()); !status.isOk())
+    if (Status status = runner.setInput(parameter.name, parameters.at(parameter.name).tensor()); !status.isOk())
       return status;
-  return executor.run(exec::Phase::Graph, exec::Phase::Forward);
+  return runner.run(exec::Phase::Graph, exec::Phase::Forward);
 }
 
 Status Network::predict(const Tables &parameters) {
   for (const auto &stage : stages) {
-    if (Status status = runOn(stage->inference->executor, stage->input.parameters, parameters); !status.isOk())
+    if (Status status = runOn(*stage->inference->runner, stage->input.parameters, parameters); !status.isOk())
       return status;
-    auto out = stage->inference->executor.view("out");
+    auto out = stage->inference->runner->view("out");
     if (!out)
       return std::move(out).status();
     training::copyRows(*out, stage->input, *rows);
   }
   if (rows)
-    if (Status status = inference->executor.setInput("x", rows->tensor()); !status.isOk())
+    if (Status status = inference->runner->setInput("x", rows->tensor()); !status.isOk())
       return status;
-  return runOn(inference->executor, layers.parameters(), parameters);
+  return runOn(*inference->runner, layers.parameters(), parameters);
 }
 
 }  // namespace hector::training

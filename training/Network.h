@@ -45,17 +45,18 @@ public:
   Status forward(uint64_t seed, int64_t step);
   Status backward(int64_t step, double rateFactor);
   Status accept();
+  Status fetch();
   Status setInput(const std::string &name, const Tensor &tensor) { return learner->setInput(name, tensor); }
-  Result<double> number(std::string_view result) const { return learner->number(result); }
-  Result<exec::TableView> view(std::string_view result) const { return learner->view(result); }
+  Result<double> number(std::string_view result) { return learner->number(result); }
+  Result<exec::TableView> view(std::string_view result) { return learner->view(result); }
   Tables parameters() const;
   Tensors state() const;
 
   // --- predicting
   /// Runs on these parameters, without dropout. Views of results are valid until the next run.
   Status predict(const Tables &parameters);
-  Result<exec::TableView> prediction(std::string_view result = "out") const { return inference->executor.view(result); }
-  Result<Tensor> predictedTensor(std::string_view result) const { return inference->executor.output(result); }
+  Result<exec::TableView> prediction(std::string_view result = "out") { return inference->runner->view(result); }
+  Result<Tensor> predictedTensor(std::string_view result) const { return inference->runner->output(result); }
 
 private:
   struct Stage;

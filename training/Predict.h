@@ -1,6 +1,7 @@
 /// Predictions of trained parameters, on the graph that they were trained on or on a changed one.
 #pragma once
 
+#include "runtime/device/Device.h"
 #include "runtime/graph/GraphFile.h"
 #include "training/Checkpoint.h"
 
@@ -21,6 +22,7 @@ struct PredictOptions {
   bool withHidden = false;
   int threads = 0;
   int64_t memoryLimit = 0;
+  Device *device = nullptr;  // where the stack runs; null: on the CPU
 };
 
 /// Runs the stack of a checkpoint on a graph, without dropout. The graph may have other edges than the one of training,

@@ -164,6 +164,7 @@ private:
   Status update(int64_t epoch, double rateFactor) override;
   Status evaluate(EpochRecord &record) override;
   Status finish() override;
+  Status fetch() override { return network->fetch(); }
   Tables parameters() const override { return network->parameters(); }
   Tensors state() const override { return network->state(); }
   std::string metric() const override { return "valid." + score(); }

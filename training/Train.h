@@ -5,6 +5,7 @@
 /// continued.
 #pragma once
 
+#include "runtime/device/Device.h"
 #include "runtime/graph/GraphFile.h"
 #include "training/Checkpoint.h"
 #include "training/Config.h"
@@ -26,6 +27,7 @@ struct TrainOptions {
   std::optional<Checkpoint> resume;  // continues from here
   std::string checkpointPath;        // empty: nothing is kept
   int64_t memoryLimit = 0;           // bytes; 0: what the machine has
+  Device *device = nullptr;          // of the backend that the configuration names; null: the CPU
 };
 
 /// How a run is told about.

@@ -6,6 +6,7 @@
 #include "runtime/base/Text.h"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -36,7 +37,9 @@ Result<Table> TrainingRun::startOf(const Parameter &parameter) const {
 }
 
 CompileSettings TrainingRun::settings(const std::string &recorded, int64_t takenBytes) const {
-  return {isResumed() && !recorded.empty() ? recorded : config.passes, config.threads, options.memoryLimit, takenBytes};
+  // Plans of the CPU are chosen by other costs than those of GPUs.
+  const bool isContinued = isResumed() && !recorded.empty() && options.resume->config.backend == config.backend;
+  return {isContinued ? recorded : config.passes, config.threads, options.memoryLimit, takenBytes, options.device};
 }
 
 LearningPlan TrainingRun::learningPlan() const {
@@ -153,6 +156,8 @@ bool TrainingRun::isBest(const EpochRecord &record) const {
 }
 
 Status TrainingRun::save() {
+  if (Status status = fetch(); !status.isOk())
+    return status;
   Checkpoint &checkpoint = result.checkpoint;
   checkpoint.parameters.clear();
   for (const auto &[name, table] : parameters())
@@ -188,9 +193,12 @@ Status TrainingRun::runEpoch(int64_t epoch) {
 
   Checkpoint &checkpoint = result.checkpoint;
   const bool isLast = epoch + 1 == config.epochs;
-  if (isLast || (epoch + 1) % config.evaluate == 0)
+  if (isLast || (epoch + 1) % config.evaluate == 0) {
+    if (Status status = fetch(); !status.isOk())
+      return status;
     if (Status status = evaluate(record); !status.isOk())
       return status;
+  }
   if (isBest(record)) {
     checkpoint.bestEpoch = epoch + 1;
     checkpoint.bestMetric = record.metrics.at(metric());
@@ -208,6 +216,7 @@ Status TrainingRun::runEpoch(int64_t epoch) {
 }
 
 Result<TrainResult> TrainingRun::run() {
+  assert((config.backend == Backend::Cuda) == (options.device != nullptr));
   // For all that no plan runs: ranks, metrics, samples.
   ThreadLimit limit(config.threads > 0 ? config.threads : numThreads());
   if (isResumed())

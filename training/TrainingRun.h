@@ -31,6 +31,8 @@ protected:
   virtual Status evaluate(EpochRecord &record) = 0;
   /// Judges the parameters that were chosen, with data that nothing was chosen by.
   virtual Status finish() = 0;
+  /// Brings parameters and state to the host, where they are asked for.
+  virtual Status fetch() = 0;
   virtual Tables parameters() const = 0;
   virtual Tensors state() const = 0;
   /// The metric that chooses: "valid.accuracy". Larger is better.

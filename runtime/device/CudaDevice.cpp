@@ -211,6 +211,11 @@ private:
       return driver().MemcpyDtoHAsync(target.data(), addressOf(source), target.size(), context.stream);
     });
   }
+  Status doCopy(void *target, const void *source, int64_t bytes) override {
+    return run("copy on the device", [&] {
+      return driver().MemcpyDtoDAsync(addressOf(target), addressOf(source), static_cast<size_t>(bytes), context.stream);
+    });
+  }
   Status doFill(void *target, std::byte value, int64_t bytes) override {
     return run("fill", [&] {
       return driver().MemsetD8Async(addressOf(target), static_cast<unsigned char>(value), static_cast<size_t>(bytes),

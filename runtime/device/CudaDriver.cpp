@@ -42,6 +42,7 @@ Result<std::shared_ptr<const CudaDriver>> CudaDriver::open(const std::string &li
   get("cuMemFree_v2", driver->MemFree);
   get("cuMemcpyHtoDAsync_v2", driver->MemcpyHtoDAsync);
   get("cuMemcpyDtoHAsync_v2", driver->MemcpyDtoHAsync);
+  get("cuMemcpyDtoDAsync_v2", driver->MemcpyDtoDAsync);
   get("cuMemsetD8Async", driver->MemsetD8Async);
   get("cuStreamCreate", driver->StreamCreate);
   get("cuStreamDestroy_v2", driver->StreamDestroy);

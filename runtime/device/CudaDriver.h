@@ -42,6 +42,7 @@ struct CudaDriver {
   int (*MemFree)(Address memory);
   int (*MemcpyHtoDAsync)(Address target, const void *source, size_t bytes, void *stream);
   int (*MemcpyDtoHAsync)(void *target, Address source, size_t bytes, void *stream);
+  int (*MemcpyDtoDAsync)(Address target, Address source, size_t bytes, void *stream);
   int (*MemsetD8Async)(Address target, unsigned char value, size_t bytes, void *stream);
 
   int (*StreamCreate)(void **stream, unsigned flags);

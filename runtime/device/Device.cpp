@@ -68,6 +68,12 @@ Status Device::download(std::span<std::byte> target, const void *source) {
   return target.empty() ? Status::ok() : doDownload(target, source);
 }
 
+Status Device::copy(void *target, const void *source, int64_t bytes) {
+  if (Status status = refuseWhileRecording("a copy"); !status.isOk())
+    return status;
+  return bytes <= 0 ? Status::ok() : doCopy(target, source, bytes);
+}
+
 Status Device::fill(void *target, std::byte value, int64_t bytes) {
   if (bytes <= 0)
     return Status::ok();

@@ -200,6 +200,8 @@ public:
   Status upload(void *target, std::span<const std::byte> source);
   /// Copies from the device. `target` has its bytes after `synchronize`.
   Status download(std::span<std::byte> target, const void *source);
+  /// Copies from one place of the device to another; they do not overlap.
+  Status copy(void *target, const void *source, int64_t bytes);
   /// Sets bytes of the device to a value.
   Status fill(void *target, std::byte value, int64_t bytes);
   Status synchronize();
@@ -243,6 +245,7 @@ private:
   virtual void doFree(void *memory) = 0;
   virtual Status doUpload(void *target, std::span<const std::byte> source) = 0;
   virtual Status doDownload(std::span<std::byte> target, const void *source) = 0;
+  virtual Status doCopy(void *target, const void *source, int64_t bytes) = 0;
   virtual Status doFill(void *target, std::byte value, int64_t bytes) = 0;
   virtual Status doSynchronize() = 0;
   virtual Status doAllowShared(Kernel &kernel, int64_t bytes) = 0;

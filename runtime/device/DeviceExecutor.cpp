@@ -178,6 +178,7 @@ struct DeviceExecutor::State {
   Status prepareStep(size_t index, const Pieces &pieces);
   void *inArena(const Block &block) const { return static_cast<std::byte *>(arena.data()) + block.offset; }
 
+  Result<Tensor> read(const std::string &what, int table) const;
   Status uploadRandom();
   Status runPhases(const Phases &phases);
   Status launchPhase(Phase phase);
@@ -370,30 +371,65 @@ Status DeviceExecutor::setInput(std::string_view name, const Tensor &tensor) {
   return Status::ok();
 }
 
-Result<Tensor> DeviceExecutor::output(std::string_view name) const {
-  const Session &session = state->session;
-  Result<int> table = session.findOutput(name);
-  if (!table)
-    return std::move(table).status();
-  const TableSpec &spec = session.table(*table);
-  Tensor tensor = session.describeOutput(*table);
-  const bool isConverted = session.outside(*table) || dtypeOf(spec.storage) != tensor.dtype;
-  const auto bytes = static_cast<int64_t>(tensor.numBytes()), stored = session.bytesOf(*table);
-  if (Status status = requireMemory("output " + inTicks(name), bytes + (isConverted ? stored : 0)); !status.isOk())
+Status DeviceExecutor::takeInput(std::string_view name, std::string_view output) {
+  Session &session = state->session;
+  const Plan &plan = session.plan();
+  Result<int> from = session.findOutput(output);
+  if (!from)
+    return std::move(from).status();
+  Tensor given = session.describeOutput(*from);
+  given.bytes = static_cast<const std::byte *>(state->addresses[*from]);
+  Result<size_t> found = session.findInput(name, given);
+  if (!found)
+    return std::move(found).status();
+  const int to = plan.inputs[*found].table;
+  const TableSpec &source = session.table(*from), &target = session.table(to);
+  if (source.domain != target.domain || source.order != target.order || source.storage != target.storage)
+    return Status::invalid("output " + inTicks(output) + " cannot become input " + inTicks(name) +
+                           ": their rows are stored in different ways");
+  if (*from != to)
+    if (Status status = state->device.copy(state->addresses[to], state->addresses[*from], session.bytesOf(to));
+        !status.isOk())
+      return status;
+  session.noteInput(*found);
+  return Status::ok();
+}
+
+/// Copies a table to the host, in the order that it has outside.
+Result<Tensor> DeviceExecutor::State::read(const std::string &what, int table) const {
+  const TableSpec &spec = session.table(table);
+  Tensor tensor = session.describeOutput(table);
+  const bool isConverted = session.outside(table) || dtypeOf(spec.storage) != tensor.dtype;
+  const auto bytes = static_cast<int64_t>(tensor.numBytes()), stored = session.bytesOf(table);
+  if (Status status = requireMemory(what, bytes + (isConverted ? stored : 0)); !status.isOk())
     return status;
   auto memory = std::make_shared<BigVector<std::byte>>(static_cast<size_t>(bytes));
   BigVector<std::byte> raw(static_cast<size_t>(isConverted ? stored : 0));
-  Status status = state->device.download(isConverted ? raw : *memory, state->addresses[*table]);
+  Status status = device.download(isConverted ? raw : *memory, addresses[table]);
   if (status.isOk())
-    status = state->device.synchronize();
+    status = device.synchronize();
   if (!status.isOk())
     return status;
   if (isConverted)
-    copyOut(raw.data(), spec.storage, session.outside(*table), session.rowsOf(*table), spec.rowSize(), tensor.dtype,
+    copyOut(raw.data(), spec.storage, session.outside(table), session.rowsOf(table), spec.rowSize(), tensor.dtype,
             memory->data());
   tensor.bytes = memory->data();
   tensor.owner = std::move(memory);
   return tensor;
+}
+
+Result<Tensor> DeviceExecutor::output(std::string_view name) const {
+  Result<int> table = state->session.findOutput(name);
+  if (!table)
+    return std::move(table).status();
+  return state->read("output " + inTicks(name), *table);
+}
+
+Result<Tensor> DeviceExecutor::input(std::string_view name) const {
+  Result<int> table = state->session.findSetInput(name);
+  if (!table)
+    return std::move(table).status();
+  return state->read("input " + inTicks(name), *table);
 }
 
 int64_t DeviceExecutor::peakBytes() const {
@@ -555,9 +591,10 @@ Status DeviceExecutor::run(Phase first, Phase last) {
     return status;
   if (Status status = s.device.synchronize(); !status.isOk()) {
     s.session.beginPhase(Phase::Graph);
+    const char *help = "\n   help: it is not known which launch failed; HECTOR_STEPWISE=1 waits for each of them, and "
+                       "names it";
     return Status::failed("running " + inTicks(s.session.plan().name) + ": " + status.message() +
-                          "\n   help: it is not known which launch failed; HECTOR_STEPWISE=1 waits for each of them, "
-                          "and names it");
+                          (s.options.isStepwise ? "" : help));
   }
   s.isUploading = false;
   forRunning([&](Phase phase) { s.session.endPhase(phase); });

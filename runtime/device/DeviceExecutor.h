@@ -77,6 +77,12 @@ public:
   /// afterwards.
   Status setInput(std::string_view name, const Tensor &tensor);
 
+  /// Has an output of the last run become an input, without leaving the device. Both are of the same kind: rows, their
+  /// size, their order and the type of their numbers.
+  Status takeInput(std::string_view name, std::string_view output);
+  /// An input as it was set last, or taken. A copy.
+  Result<Tensor> input(std::string_view name) const;
+
   /// From now on dropout drops, by this seed and step.
   void setTraining(uint64_t seed, uint64_t step);
   /// From now on dropout does nothing. That is how an executor starts.

@@ -637,6 +637,37 @@ TEST_F(DeviceCallsTest, InputsAreConvertedAndOutputsComeBack) {
   }
 }
 
+/// Two inputs, of which one is handed out.
+static Plan twoInputs(Storage storage = Storage::F32) {
+  Plan plan;
+  plan.name = "both";
+  plan.tables = {{"x", Domain::Node, {2}, Storage::F32}, {"y", Domain::Node, {2}, storage}};
+  plan.inputs = {{"x", 0}, {"y", 1}};
+  plan.outputs = {{"next", 0}};
+  return plan;
+}
+
+TEST_F(DeviceCallsTest, OutputsBecomeInputsOnTheDevice) {
+  DeviceExecutor executor = make(twoInputs(), nodes(2));
+  const std::vector<double> values = {0, 1, -2.5, 1000};
+  EXPECT_EQ(executor.input("y").status().message(), "`both` has no input `y` that is set");
+  EXPECT_EQ(executor.takeInput("y", "next").message(), "output `next` is input `x`, which is not set");
+  ASSERT_TRUE(executor.setInput("x", Tensor::fromDoubles({2, 2}, values, DType::F32)).isOk());
+  device.log.clear();
+  ASSERT_TRUE(executor.takeInput("y", "next").isOk());
+  EXPECT_EQ(device.log, std::vector<std::string>{"copy"});
+  Result<Tensor> tensor = executor.input("y");
+  ASSERT_TRUE(tensor);
+  EXPECT_EQ(tensor->toDoubles(), values);
+}
+
+TEST_F(DeviceCallsTest, OutputsOfAnotherTypeCannotBecomeInputs) {
+  DeviceExecutor executor = make(twoInputs(Storage::BF16), nodes(2));
+  ASSERT_TRUE(executor.setInput("x", Tensor::fromDoubles({2, 2}, std::vector<double>{1, 2, 3, 4}, DType::F32)).isOk());
+  EXPECT_EQ(executor.takeInput("y", "next").message(),
+            "output `next` cannot become input `y`: their rows are stored in different ways");
+}
+
 // --- what does not fit ----------------------------------------------------------------------------------------------
 
 TEST_F(DeviceCallsTest, PlansForTheCpuAreRefused) {

@@ -133,11 +133,19 @@ TEST_P(DeviceTest, MemoryIsAlignedAndKeepsItsBytes) {
   EXPECT_EQ(contents<int>(*device, b), std::vector<int>(3, 7));
 }
 
+TEST_P(DeviceTest, BytesAreCopiedOnTheDevice) {
+  const std::vector<int> numbers = countingFrom(1, 1001);
+  const DeviceMemory a = place(*device, numbers), b = place(*device, std::vector<int>(1001));
+  ASSERT_TRUE(device->copy(b.data(), a.data(), a.bytes()).isOk());
+  EXPECT_EQ(contents<int>(*device, b), numbers);
+}
+
 TEST_P(DeviceTest, NothingCanBeAllocatedCopiedAndFilled) {
   auto memory = device->allocate(0);
   ASSERT_TRUE(memory);
   EXPECT_EQ(memory->data(), nullptr);
   EXPECT_TRUE(device->upload(memory->data(), {}).isOk());
+  EXPECT_TRUE(device->copy(memory->data(), memory->data(), 0).isOk());
   EXPECT_TRUE(device->fill(memory->data(), std::byte{1}, 0).isOk());
   EXPECT_TRUE(device->download({}, memory->data()).isOk());
   EXPECT_TRUE(device->synchronize().isOk());
@@ -274,14 +282,18 @@ TEST_P(DeviceTest, OnlyLaunchesAndFillsAreRecorded) {
   const DeviceMemory memory = place(*device, std::vector<double>(1));
   std::vector<std::string> messages;
   auto recording = device->record([&] {
-    messages = {messageOf(device->upload(memory.data(), bytes)), messageOf(device->download(bytes, memory.data())),
-                messageOf(device->synchronize()), device->mark().status().message(),
+    messages = {messageOf(device->upload(memory.data(), bytes)),
+                messageOf(device->download(bytes, memory.data())),
+                messageOf(device->copy(memory.data(), memory.data(), 8)),
+                messageOf(device->synchronize()),
+                device->mark().status().message(),
                 device->record([] { return Status::ok(); }).status().message()};
     return Status::ok();
   });
   ASSERT_TRUE(recording);
   EXPECT_EQ(messages, (std::vector<std::string>{"an upload cannot be recorded; launches and fills can",
                                                 "a download cannot be recorded; launches and fills can",
+                                                "a copy cannot be recorded; launches and fills can",
                                                 "waiting cannot be recorded; launches and fills can",
                                                 "a mark cannot be recorded; launches and fills can",
                                                 "another recording cannot be recorded; launches and fills can"}));

@@ -171,6 +171,11 @@ int cuMemcpyDtoHAsync_v2(void *target, unsigned long long source, size_t bytes, 
   std::memcpy(target, reinterpret_cast<void *>(static_cast<uintptr_t>(source)), bytes);
   return result("cuMemcpyDtoHAsync_v2");
 }
+int cuMemcpyDtoDAsync_v2(unsigned long long target, unsigned long long source, size_t bytes, void *) {
+  std::memcpy(reinterpret_cast<void *>(static_cast<uintptr_t>(target)),
+              reinterpret_cast<void *>(static_cast<uintptr_t>(source)), bytes);
+  return result("cuMemcpyDtoDAsync_v2");
+}
 int cuMemsetD8Async(unsigned long long target, unsigned char value, size_t bytes, void *) {
   std::memset(reinterpret_cast<void *>(static_cast<uintptr_t>(target)), value, bytes);
   return result("cuMemsetD8Async");

@@ -69,6 +69,11 @@ private:
     std::memcpy(target.data(), source, target.size());
     return Status::ok();
   }
+  Status doCopy(void *target, const void *source, int64_t bytes) override {
+    std::memcpy(target, source, static_cast<size_t>(bytes));
+    log.push_back("copy");
+    return Status::ok();
+  }
   Status doFill(void *target, std::byte value, int64_t bytes) override {
     std::memset(target, static_cast<int>(value), static_cast<size_t>(bytes));
     log.push_back("fill");

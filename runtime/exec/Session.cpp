@@ -152,6 +152,13 @@ void Session::noteInput(size_t input) {
     hasForward = false;
 }
 
+Result<int> Session::findSetInput(std::string_view name) const {
+  const Port *port = findPort(sharedPlan->inputs, name);
+  if (!port || !inputs[static_cast<size_t>(port - sharedPlan->inputs.data())].isSet)
+    return Status::invalid(inTicks(sharedPlan->name) + " has no input " + inTicks(name) + " that is set");
+  return port->table;
+}
+
 Result<int> Session::tableOfOutput(std::string_view name) const {
   if (const Port *port = findPort(sharedPlan->outputs, name))
     return port->table;

@@ -59,6 +59,8 @@ public:
   bool isStoredAsIs(const Tensor &tensor, int index) const;
   /// An input has its table filled.
   void noteInput(size_t input);
+  /// The table of an input. Fails if there is none of that name, or it is not set.
+  Result<int> findSetInput(std::string_view name) const;
   /// The table of an output. Fails if there is none of that name.
   Result<int> tableOfOutput(std::string_view name) const;
   /// The same; fails as well if it is not computed.

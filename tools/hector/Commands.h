@@ -79,7 +79,7 @@ struct TrainCommandOptions {
   std::string metricsPath, svgPath;  // empty: none
   std::vector<std::string> layers;   // as `training::parseLayer` takes them; these replace those of the file
   // What replaces the file's value, if it is there.
-  std::optional<std::string> task, optimiser, schedule, input, classWeights, passes;
+  std::optional<std::string> task, optimiser, schedule, input, classWeights, passes, backend;
   std::optional<double> rate, decay, dropout, validShare;
   std::optional<int64_t> epochs, patience, evaluate, checkpoint, inputSize;
   std::optional<int64_t> negatives, batch;
@@ -95,6 +95,7 @@ struct InferCommandOptions {
   std::string checkpointPath, graphPath;
   std::string outPath;         // .csv or .safetensors
   std::string embeddingsPath;  // .csv or .safetensors; empty: none
+  std::string backend = "cpu";
   int threads = 0;
   std::string memoryLimit;
 };

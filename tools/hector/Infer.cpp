@@ -1,6 +1,7 @@
 /// `hector infer`: predictions of trained parameters.
 
 #include "Commands.h"
+#include "RunReport.h"
 #include "runtime/base/Interrupt.h"
 #include "runtime/base/Memory.h"
 #include "runtime/base/Parallel.h"
@@ -306,6 +307,14 @@ Status infer(const InferCommandOptions &options) {
     if (!bytes)
       return Status::invalid("--memory-limit is " + inTicks(options.memoryLimit) + ", but needs " + kByteForms);
     how.memoryLimit = *bytes;
+  }
+  std::unique_ptr<Device> device;
+  if (options.backend == "cuda") {
+    auto found = findGpu();
+    if (!found)
+      return Status::invalid("--backend cuda: " + found.status().message() + "; predict with --backend cpu");
+    device = std::move(*found);
+    how.device = device.get();
   }
   auto checkpoint = loadCheckpoint(options.checkpointPath);
   if (!checkpoint)

@@ -4,6 +4,7 @@
 
 #include "Commands.h"
 #include "Progress.h"
+#include "RunReport.h"
 #include "runtime/base/Interrupt.h"
 #include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
@@ -122,6 +123,7 @@ Status applyFlags(Config &config, const TrainCommandOptions &options, ConfigRule
   replace(config.seed, options.seed);
   replace(config.threads, options.threads);
   replace(config.passes, options.passes);
+  word(config.backend, options.backend, backendFromName);
   return checkConfig(config, rules);
 }
 
@@ -410,6 +412,14 @@ Status train(const TrainCommandOptions &options) {
   };
   if (Status status = checkOutputs(outputs, readFiles); !status.isOk())
     return status;
+  std::unique_ptr<Device> device;
+  if (settings->config.backend == Backend::Cuda) {
+    auto found = findGpu();
+    if (!found)
+      return Status::invalid("--backend cuda: " + found.status().message() + "; train with --backend cpu");
+    device = std::move(*found);
+    settings->device = device.get();
+  }
   if (!settings->checkpointPath.empty())
     removeLeftovers(settings->checkpointPath);
   auto graph = loadGraphFile(options.graphPath);

@@ -90,6 +90,7 @@ static CLI::App *addTrainOptions(CLI::App &app, TrainCommandOptions &options) {
       ->type_name("NUMBER");
   train->add_option("--passes", options.passes, "The passes of the plan, as `hector run` takes them")
       ->type_name("LIST");
+  addWord("--backend", options.backend, "Where plans run: on the CPU, or on a GPU", {"cpu", "cuda"});
   train->add_option("--threads", options.threads, "How many threads run at once; results do not depend on it")
       ->transform(wholeNumber<int>(1, 1024))
       ->type_name("NUMBER");
@@ -116,6 +117,9 @@ static CLI::App *addInferOptions(CLI::App &app, InferCommandOptions &options) {
   addFile("--graph", options.graphPath, "The graph (.safetensors): that of training, or a changed one")->required();
   addFile("--out", options.outPath, "Writes the prediction for each node (.csv or .safetensors)");
   addFile("--embeddings", options.embeddingsPath, "Writes the rows that the last layer reads (.csv or .safetensors)");
+  infer->add_option("--backend", options.backend, "Where plans run: on the CPU, or on a GPU")
+      ->check(oneOf({"cpu", "cuda"}))
+      ->type_name("NAME");
   infer->add_option("--threads", options.threads, "How many threads run at once")
       ->transform(wholeNumber<int>(1, 1024))
       ->type_name("NUMBER");
