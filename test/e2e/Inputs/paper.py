@@ -37,6 +37,10 @@ for table in tables:
 again = run("citation", "--only", "inference", "--resume", check=True, capture_output=True)
 print(f"resumed: {len(again.stderr.split())} measured")
 
+few = run("passes", "--only", "rgcn-tiny-inference-passes=C", check=True, capture_output=True)
+print("few:", next(line for line in few.stdout.splitlines() if line.startswith("| tiny")))
+print(run("passes", "--only", "rgat-tiny", capture_output=True).stderr.strip())
+
 loader = importlib.machinery.SourceFileLoader("paper", script)
 paper = importlib.util.module_from_spec(importlib.util.spec_from_loader("paper", loader))
 loader.exec_module(paper)
