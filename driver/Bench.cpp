@@ -289,6 +289,7 @@ struct Contender {
   std::variant<std::monostate, exec::Executor, exec::DeviceExecutor> executor;
   std::vector<NamedTensor> parameters;  // those that training would change
   double prepareSeconds = 0;
+  double wallSeconds = 0;  // of the last step on a device, by the clock of the host
 
   /// `graph` is the subject's, or a copy that nothing has been derived from yet.
   static Result<Contender> make(const Subject &subject, const BenchWay &way, const Graph &graph, Device *device);
@@ -359,7 +360,10 @@ Result<double> Contender::step(bool isTraining) {
       for (const NamedTensor &parameter : parameters)
         if (Status status = executor.setInput(parameter.name, parameter.tensor); !status.isOk())
           return status;
-    return executor.run(exec::Phase::Forward, last);
+    const auto start = Clock::now();
+    Status status = executor.run(exec::Phase::Forward, last);
+    wallSeconds = secondsSince(start);
+    return status;
   };
   if (auto *onDevice = std::get_if<exec::DeviceExecutor>(&executor)) {
     if (Status status = run(*onDevice); !status.isOk())
@@ -455,6 +459,7 @@ private:
     result.failure = status.message();
     result.isRight = false;
     result.seconds.clear();
+    result.wallSeconds.clear();
   }
   void say(const std::string &what, const BenchCell &cell) const {
     if (options.onTask)
@@ -542,8 +547,11 @@ void Round::takeTurns(int times, bool isTraining, bool isTimed) {
         continue;
       auto seconds = contenders[i]->step(isTraining);
       if (seconds) {
-        if (isTimed)
+        if (isTimed) {
           results[i].seconds.push_back(*seconds);
+          if (options.device)
+            results[i].wallSeconds.push_back(contenders[i]->wallSeconds);
+        }
         continue;
       }
       fail(results[i], seconds.status());
@@ -580,6 +588,7 @@ Status Round::run() {
       fail(results[i], status);
     if (!results[i].isRight) {
       results[i].seconds.clear();
+      results[i].wallSeconds.clear();
       contenders[i].reset();
     }
   }

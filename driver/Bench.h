@@ -48,6 +48,7 @@ struct BenchResult {
   double error = 0;                    // the largest of any result, relative to its largest number
   std::string worst;                   // the result that it is of
   std::vector<double> seconds;         // of each run, in their order
+  std::vector<double> wallSeconds;     // of each run on a GPU, from its first launch until the host has waited for all
   double prepareSeconds = 0;           // to derive what the plan reads of the graph, and to copy it; if reported
   double firstSeconds = 0;             // of the first step, with what is computed once for the graph
   int64_t peakBytes = 0;               // that the plan takes; inputs count on a GPU only

@@ -128,6 +128,7 @@ TEST_F(BenchTest, TimesARightAnswerOfADevice) {
     EXPECT_EQ(result.failure, "");
     EXPECT_TRUE(result.isRight) << result.worst << " is off by " << result.error;
     EXPECT_EQ(result.seconds.size(), 3u);
+    EXPECT_EQ(result.wallSeconds.size(), 3u);
     EXPECT_GT(result.quantile(0.5), 0);
     EXPECT_GT(result.peakBytes, 0);
     ASSERT_FALSE(result.kernels.empty());

@@ -25,36 +25,37 @@ def read_safetensors(path):
 class Case:
     """A graph with its edges sorted by type, and the inputs of a model as leaves of the autograd graph."""
 
-    def __init__(self, path, training):
+    def __init__(self, path, training, device="cpu"):
         tensors, metadata = read_safetensors(path)
         order = np.argsort(tensors["graph.etype"], kind="stable")
         self.src, self.dst, self.etype = (
-            torch.from_numpy(tensors["graph." + name].astype(np.int64)[order]) for name in ("src", "dst", "etype")
+            torch.from_numpy(tensors["graph." + name].astype(np.int64)[order]).to(device) for name in ("src", "dst", "etype")
         )
         self.ntype_ptr = tensors["graph.ntype_ptr"].tolist()
         self.inputs = {
-            name: torch.from_numpy(tensor).requires_grad_(training)
+            name: torch.from_numpy(tensor).to(device).requires_grad_(training)
             for name, tensor in tensors.items()
             if tensor.dtype == np.float32 and not name.startswith(("graph.", "grad.", "feat."))
         }
-        self.grad_out = torch.from_numpy(tensors["grad.out"]) if training else None
+        self.grad_out = torch.from_numpy(tensors["grad.out"]).to(device) if training else None
         self.training = training
         self.num_nodes = self.ntype_ptr[-1]
         self.num_ntypes = len(self.ntype_ptr) - 1
         self.num_etypes = len(json.loads(metadata["edge_types"]))
         # The node types that each relation joins, as numbers.
-        ntype = torch.repeat_interleave(torch.arange(self.num_ntypes), torch.tensor(self.ntype_ptr).diff())
-        self.ntype = ntype
+        types = torch.arange(self.num_ntypes, device=device)
+        self.ntype = torch.repeat_interleave(types, torch.tensor(self.ntype_ptr, device=device).diff())
         self.ends = [None] * self.num_etypes
-        bounds = np.searchsorted(self.etype.numpy(), np.arange(self.num_etypes + 1))
+        bounds = np.searchsorted(self.etype.cpu().numpy(), np.arange(self.num_etypes + 1))
         self.etype_ptr = bounds.tolist()
-        for r in range(self.num_etypes):
-            edges = slice(self.etype_ptr[r], self.etype_ptr[r + 1])
-            pairs = set(zip(ntype[self.src[edges]].tolist(), ntype[self.dst[edges]].tolist()))
-            if len(pairs) == 1:
-                self.ends[r] = pairs.pop()
-            elif pairs:
-                self.ends[r] = pairs  # several: some libraries have no word for that
+        count = self.num_ntypes
+        keys = torch.unique((self.etype * count + self.ntype[self.src]) * count + self.ntype[self.dst])
+        pairs = {}
+        for key in keys.tolist():
+            pairs.setdefault(key // (count * count), set()).add((key // count % count, key % count))
+        for r, joined in pairs.items():
+            # Where there are several, some libraries have no word for that.
+            self.ends[r] = joined.pop() if len(joined) == 1 else joined
 
     def pair_counts(self):
         """1 / the number of edges of the same destination and type, for every edge."""

@@ -3,7 +3,8 @@
 It answers in lines of JSON on standard output. The first says that it is ready, and how far its results are from
 Hector's. Then it gives times for each line `run N SECONDS` that it reads, until its input ends: N runs at most, of which
 only the first may start after that many seconds. A step that was not counted comes first, unless steps take longer than
-that. With --memory it measures memory instead of time.
+that. With --memory it measures memory instead of time. On a GPU times are those by the clock, until the GPU has finished,
+and those of the GPU itself; memory is measured as well, in the steps that come first.
 """
 
 import argparse
@@ -48,7 +49,8 @@ def versions(library, torch):
 class Cell:
     """A layer that is ready to run."""
 
-    def __init__(self, case, forward):
+    def __init__(self, case, forward, device):
+        self.device = device
         self.case = case
         self.forward = forward
         self.leaves = getattr(forward, "leaves", None) or list(case.inputs.values())
@@ -64,6 +66,23 @@ class Cell:
         out = self.forward()
         out.backward(self.case.grad_out)
         return out.detach()
+
+    def timed_step(self):
+        """The seconds of a step by the clock, and the milliseconds of a GPU."""
+        import torch
+
+        if self.device == "cpu":
+            start = time.perf_counter()
+            self.step()
+            return time.perf_counter() - start, None
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        begin.record()
+        self.step()
+        end.record()
+        torch.cuda.synchronize()
+        return time.perf_counter() - start, begin.elapsed_time(end)
 
     def gradients(self):
         found = getattr(self.forward, "gradients", None)
@@ -84,7 +103,7 @@ def largest_error(cell, out, expected, tied):
             wanted = wanted.sum(0)  # one vector for all relations
         if actual.get(name) is None:
             return float("inf"), name
-        difference = (actual[name].double().view(wanted.shape) - wanted).abs().max().item()
+        difference = (actual[name].cpu().double().view(wanted.shape) - wanted).abs().max().item()
         largest = wanted.abs().max().item()
         error = difference / largest if largest > 0 else difference
         if not error <= worst:
@@ -97,13 +116,19 @@ def prepare(options):
 
     torch.set_num_threads(options.threads)
     module = importlib.import_module(MODULES[options.library])
-    # What libraries map before they compute anything is not counted.
-    limit = status_bytes("VmSize") + options.limit
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    if options.device == "cpu":  # a GPU's driver reserves more addresses than any limit allows
+        # What libraries map before they compute anything is not counted.
+        limit = status_bytes("VmSize") + options.limit
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     from case import Case
 
-    case = Case(options.case, options.phase == "training")
-    return torch, module, case, module.LAYERS[options.model][options.layer]
+    case = Case(options.case, options.phase == "training", options.device)
+
+    def make(case):
+        with torch.device(options.device):
+            return module.LAYERS[options.model][options.layer](case)
+
+    return torch, module, case, make
 
 
 def release(cell):
@@ -127,7 +152,7 @@ def measure_memory(options):
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
     before = status_bytes("VmRSS")
-    cell = Cell(case, make(case))
+    cell = Cell(case, make(case), options.device)
     begin = time.perf_counter()
     cell.step()
     if time.perf_counter() - begin < LONG_STEP:
@@ -137,9 +162,12 @@ def measure_memory(options):
 
 def measure_time(options):
     torch, module, case, make = prepare(options)
-    cell = Cell(case, make(case))
+    cell = Cell(case, make(case), options.device)
+    on_gpu = options.device != "cpu"
     begin = time.perf_counter()
     out = cell.step()
+    if on_gpu:
+        torch.cuda.synchronize()
     fastest = time.perf_counter() - begin  # of all steps so far; the first also sets things up
     other = getattr(module, "OTHER_FUNCTION", {}).get(options.layer)
     error, worst = None, None
@@ -148,23 +176,32 @@ def measure_time(options):
 
         tied = getattr(module, "TIED", {}).get(options.layer, ())
         error, worst = largest_error(cell, out, read_safetensors(options.expected)[0], tied)
-    answer(ready=True, error=error, worst=worst, other_function=other, versions=versions(options.library, torch))
-    del out
+    more = {}
+    if on_gpu:
+        del out
+        # Compilers and libraries take memory in the first step that no other takes.
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        cell.step()
+        torch.cuda.synchronize()
+        more = {"memory_bytes": torch.cuda.max_memory_allocated(), "device": torch.cuda.get_device_name()}
+    answer(ready=True, error=error, worst=worst, other_function=other, versions=versions(options.library, torch), **more)
+    out = None
     release(cell)
     for line in sys.stdin:
         runs, seconds = int(line.split()[1]), float(line.split()[2])
         if fastest < seconds:
-            start = time.perf_counter()
-            cell.step()  # takes the memory back that was given up between turns
-            fastest = min(fastest, time.perf_counter() - start)
-        times, begin = [], time.perf_counter()
+            # Takes the memory back that was given up between turns.
+            fastest = min(fastest, cell.timed_step()[0])
+        times, device_times, begin = [], [], time.perf_counter()
         while len(times) < runs and (not times or time.perf_counter() - begin < seconds):
-            start = time.perf_counter()
-            cell.step()
-            times.append((time.perf_counter() - start) * 1e3)
+            seconds_taken, device_ms = cell.timed_step()
+            times.append(seconds_taken * 1e3)
+            if device_ms is not None:
+                device_times.append(device_ms)
         fastest = min(fastest, *(ms / 1e3 for ms in times))
         release(cell)
-        answer(ms=times)
+        answer(ms=times, device_ms=device_times)
 
 
 def main():
@@ -175,6 +212,7 @@ def main():
     parser.add_argument("--phase", required=True, choices=("inference", "training"))
     parser.add_argument("--case", required=True)
     parser.add_argument("--expected")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--limit", type=int, default=20 << 30, help="bytes of address space beyond the libraries")
     parser.add_argument("--memory", action="store_true")
@@ -188,7 +226,8 @@ def main():
         answer(failure=str(error))
     except RuntimeError as error:
         text = str(error)
-        is_memory = "allocate memory" in text or "bad_alloc" in text or "not enough memory" in text
+        signs = ("allocate memory", "bad_alloc", "not enough memory", "out of memory")
+        is_memory = any(sign in text for sign in signs)
         answer(failure="out of memory" if is_memory else text.splitlines()[0])
 
 

@@ -90,9 +90,9 @@ def hgt(case):
         found |= {"Wo": out, "bo": out_bias, "x": x.grad}
         found["skip"] = torch.cat([layer.skip[node].grad for node in nodes])
         for name, grad in (("k_rel", layer.k_rel.weight.grad), ("v_rel", layer.v_rel.weight.grad)):
-            found[name] = torch.zeros_like(i[name]).index_copy(0, torch.tensor(relations), grad)
+            found[name] = torch.zeros_like(i[name]).index_copy(0, torch.tensor(relations, device=x.device), grad)
         p_rel = torch.cat([layer.p_rel["__".join(names[r])].grad.view(1) for r in relations])
-        found["p_rel"] = torch.zeros_like(i["p_rel"]).index_copy(0, torch.tensor(relations), p_rel)
+        found["p_rel"] = torch.zeros_like(i["p_rel"]).index_copy(0, torch.tensor(relations, device=x.device), p_rel)
         return found
 
     forward.leaves = [x, *layer.parameters()]

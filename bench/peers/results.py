@@ -4,15 +4,19 @@ import math
 import platform
 
 BEGIN, END = "<!-- results: written by bench/peers/run -->", "<!-- end of results -->"
+GPU_BEGIN, GPU_END = "<!-- gpu: written by bench/peers/run --device cuda -->", "<!-- end of gpu -->"
 LIBRARIES = {"pyg": "PyG", "dgl": "DGL", "torch": "PyTorch"}
 # The columns of the tables, and their colours in the picture.
 COLUMNS = {"pyg": "PyG", "dgl": "DGL", "torch.index_add": "PyTorch `index_add`", "torch.sparse": "PyTorch `sparse`"}
+COLUMNS |= {"torch.grouped": "PyTorch `grouped` (bf16)", "torch.compiled": "PyTorch `compiled` (bf16)"}
 COLOURS = {"pyg": "#d97706", "dgl": "#059669", "torch.index_add": "#2563eb", "torch.sparse": "#9333ea"}
 # What Hector is compared with: the fastest of these columns.
 RATIOS = {
     "best of three": ("pyg", "dgl", "torch.index_add"),
     "PyG": ("pyg",),
     "PyTorch `sparse`": ("torch.sparse",),
+    "PyTorch `grouped`": ("torch.grouped",),
+    "PyTorch `compiled`": ("torch.compiled",),
 }
 MEBI = 1 << 20
 # Medians of fewer runs are listed.
@@ -28,6 +32,12 @@ def processor():
         return platform.machine()
 
 
+def gpu(cells):
+    """The name of the GPU, as the libraries give it."""
+    names = [peer["device"] for cell in cells for peer in cell["peers"] if peer.get("device")]
+    return names[0] if names else "Emulated GPU, whose times mean nothing"
+
+
 def gather(cells, options, report, skipped):
     """All figures, for files."""
     versions = {"hector": report["hector"]}
@@ -36,7 +46,8 @@ def gather(cells, options, report, skipped):
             environment = "pyg" if peer["library"] == "torch" else peer["library"]
             versions |= {f"{environment}: {name}": value for name, value in (peer["versions"] or {}).items()}
     return {
-        "processor": processor(),
+        "device": getattr(options, "device", "cpu"),
+        "processor": processor() if getattr(options, "device", "cpu") == "cpu" else gpu(cells),
         "threads": options.threads,
         "turns": options.turns,
         "runs": options.runs,
@@ -125,12 +136,14 @@ def markdown(found):
     compared = {name: others for name, others in RATIOS.items() if set(others) <= set(columns)}
     titles = ["graph", "model", "phase", "Hector", *columns.values()]
     versions = ", ".join(f"{name} {value}" for name, value in sorted(found["versions"].items()))
+    on_gpu = found.get("device") == "cuda"
+    where = "" if on_gpu else f", {counted(found['threads'], 'thread')}"
+    limit = "" if on_gpu else f"A process may take {found['limit_gib']} GiB. "
     lines = [
-        f"{found['processor']}, {counted(found['threads'], 'thread')}, float32. Medians of "
-        f"{counted(found['turns'], 'turn')} of {counted(found['runs'], 'run')}. "
-        f"A process may take {found['limit_gib']} GiB. Versions: {versions}.",
+        f"{found['processor']}{where}, float32. Medians of "
+        f"{counted(found['turns'], 'turn')} of {counted(found['runs'], 'run')}. {limit}Versions: {versions}.",
         "",
-        "Milliseconds, and how many times as long others take:",
+        "Milliseconds" + (" by the clock" if on_gpu else "") + ", and how many times as long others take:",
         "",
     ]
     rows = []
@@ -149,8 +162,14 @@ def markdown(found):
     ]
     if slow:
         lines += ["", f"Fewer than {FEW_RUNS} runs, because each takes long: {'; '.join(slow)}."]
-    lines += ["", *summary(cells, compared), "", "Memory, in MiB, beside the graph and the inputs:", ""]
-    mebibytes = lambda measured: number(measured["memory_bytes"] / MEBI)
+    lines += ["", *summary(cells, compared)]
+    if on_gpu:
+        device = lambda measured: number(measured["device_ms"]) if measured.get("device_ms") is not None else ""
+        lines += ["", "Milliseconds of the GPU itself, from its first kernel to the end of its last:", ""]
+        lines += table(titles, [figures(cell, columns, device(cell["hector"]), device) for cell in cells])
+    inputs = "with" if on_gpu else "beside"
+    lines += ["", f"Memory, in MiB, {inputs} the graph and the inputs:", ""]
+    mebibytes = lambda measured: "" if measured["memory_bytes"] is None else number(measured["memory_bytes"] / MEBI)
     rows = []
     for cell in cells:
         least = least_memory(cell)
@@ -255,6 +274,10 @@ def draw(found):
 def write_docs(found, docs):
     """Puts the tables between their markers, and the picture beside the page."""
     page = docs / "results.md"
+    if found.get("device") == "cuda":
+        before, rest = page.read_text().split(GPU_BEGIN)
+        page.write_text(f"{before}{GPU_BEGIN}\n\n{markdown(found)}\n\n{GPU_END}{rest.split(GPU_END)[1]}")
+        return
     before, rest = page.read_text().split(BEGIN)
     after = rest.split(END)[1]
     picture = "![Time of a layer, as a multiple of Hector's](results.svg)"

@@ -23,9 +23,9 @@ def typed_product(rows, counts, weights, biases=None):
 
 def edge_softmax(scores, dst, num_nodes):
     """Softmax over the edges of each destination."""
-    top = torch.full((num_nodes,), -torch.inf).index_reduce(0, dst, scores.detach(), "amax")
+    top = torch.full((num_nodes,), -torch.inf, device=dst.device).index_reduce(0, dst, scores.detach(), "amax")
     weights = (scores - top.index_select(0, dst)).exp()
-    total = torch.zeros(num_nodes).index_add(0, dst, weights)
+    total = torch.zeros(num_nodes, device=dst.device).index_add(0, dst, weights)
     return weights / total.index_select(0, dst)
 
 
@@ -59,7 +59,7 @@ def rgat(case):
         folded = torch.einsum("rio,ro->ri", w, w_t)
         scores = dots(s, w_s, by_src) + dots(x.index_select(0, by_dst.node), folded, by_dst)
         att = edge_softmax(torch.nn.functional.leaky_relu(scores, 0.2), case.dst, case.num_nodes)
-        return weighted_sum(torch.zeros(case.num_nodes, w.shape[2]), case.dst, s, by_src.of_edge, att)
+        return weighted_sum(torch.zeros(case.num_nodes, w.shape[2], device=x.device), case.dst, s, by_src.of_edge, att)
 
     return forward
 

@@ -1,5 +1,6 @@
-"""Both PyTorch versions of each layer."""
+"""The PyTorch versions of each layer."""
 
+import torch_grouped
 import torch_index_add
 import torch_sparse
 
@@ -7,3 +8,5 @@ LAYERS = {
     model: {"index_add": torch_index_add.LAYERS[model], "sparse": torch_sparse.LAYERS[model]}
     for model in torch_sparse.LAYERS
 }
+for model in torch_grouped.LAYERS:
+    LAYERS[model] |= torch_grouped.LAYERS[model]

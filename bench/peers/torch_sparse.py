@@ -131,9 +131,9 @@ class SampledProduct(torch.autograd.Function):
 def segment_softmax(scores, rows, count):
     """Softmax over the entries of each row."""
     with torch.no_grad():
-        top = torch.full((count,), -torch.inf).scatter_reduce(0, rows, scores, "amax")
+        top = torch.full((count,), -torch.inf, device=rows.device).scatter_reduce(0, rows, scores, "amax")
     weights = (scores - top.index_select(0, rows)).exp()
-    total = torch.zeros(count).index_add(0, rows, weights)
+    total = torch.zeros(count, device=rows.device).index_add(0, rows, weights)
     return weights / total.index_select(0, rows)
 
 

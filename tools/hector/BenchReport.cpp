@@ -228,6 +228,12 @@ Json costJson(const PredictedCost &cost) {
           {"arithmetic_ms", cost.arithmeticSeconds * 1e3}};
 }
 
+/// The median.
+double middle(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
 Json rowJson(const BenchFile &file, const BenchRow &row) {
   const BenchResult &result = row.result;
   const BenchCell &cell = result.cell;
@@ -263,6 +269,8 @@ Json rowJson(const BenchFile &file, const BenchRow &row) {
   json["min_ms"] = result.quantile(0) * 1e3;
   if (file.reports(BenchColumn::Prepare))
     json["prepare_ms"] = result.prepareSeconds * 1e3;
+  if (!result.wallSeconds.empty())
+    json["wall_ms"] = middle(result.wallSeconds) * 1e3;
   json["first_ms"] = result.firstSeconds * 1e3;
   json["gb_per_s"] = perSecond(result.predicted.bytes, median) / 1e9;
   json["gflop_per_s"] = perSecond(result.predicted.operations, median) / 1e9;
