@@ -14,6 +14,22 @@ struct Random {
   bool isTraining;
 };
 
+/// Whether the threads of a block share the pieces of a number when totals are joined, instead of one thread that takes
+/// them all.
+HECTOR_ANYWHERE constexpr bool hasManyPieces(int64_t pieces, int64_t targets) {
+  return pieces / 4 > targets;
+}
+/// How many neighbouring numbers a block then joins at a time, of all `numbers`: as many as leave work for all blocks.
+HECTOR_ANYWHERE constexpr int joinAcross(int64_t numbers) {
+  constexpr int kMost = 32, kBlocks = 1024;
+  int across = 1;
+  while (across < kMost && numbers / (2 * across) >= kBlocks)
+    across *= 2;
+  return across;
+}
+/// What a thread has of a number: the number, a count and a distance.
+inline constexpr int kMostJoinBytes = 24;
+
 struct Sizes {
   int64_t rows[NumDomains];  // of each domain
   int64_t grain;             // rows of a piece: piece p starts at row p · grain

@@ -122,12 +122,15 @@ LaunchShape shapeOf(const Launch &launch, const GraphNumbers &numbers, const Pie
   return shape;
 }
 
-LaunchShape shapeOfJoin(const TotalSpec &total, const GraphNumbers &numbers, const DeviceInfo &device) {
-  // A thread for each number of the target. A number takes at least 4 bytes of the total's row.
+LaunchShape shapeOfJoin(const TotalSpec &total, const GraphNumbers &numbers, int64_t pieces, const DeviceInfo &device) {
+  // A thread for each number of the target, or several. A number takes at least 4 bytes of the total's row.
+  const int64_t targets = numbers.rows[total.target];
   int64_t count = 0;
-  if (__builtin_mul_overflow(numbers.rows[total.target], total.rowBytes / 4, &count))
+  if (__builtin_mul_overflow(targets, total.rowBytes / 4, &count))
     count = std::numeric_limits<int64_t>::max();
-  return {numBlocks(count, kJoinThreads, device), kJoinThreads, 0};
+  const bool isShared = cuda::hasManyPieces(pieces, targets);
+  return {numBlocks(count, isShared ? cuda::joinAcross(count) : kJoinThreads, device), kJoinThreads,
+          isShared ? kJoinThreads * cuda::kMostJoinBytes : 0};
 }
 
 }  // namespace
@@ -276,7 +279,7 @@ Status DeviceExecutor::State::prepareStep(size_t index, const Pieces &pieces) {
       return status;
   }
   for (const TotalSpec &total : launch.totals) {
-    const LaunchShape join = shapeOfJoin(total, session.numbers(), device.info());
+    const LaunchShape join = shapeOfJoin(total, session.numbers(), pieces.count, device.info());
     if (Status status = addCall(total.join, join); !status.isOk())
       return status;
   }

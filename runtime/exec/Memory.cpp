@@ -25,6 +25,19 @@ static int64_t multiply(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? kTooMany : product;
 }
 
+/// The rows in which pieces leave their parts of a total.
+static int64_t rowsOfTotal(TotalSpec::Slots slots, int64_t pieces, int64_t targets) {
+  switch (slots) {
+  case TotalSpec::Slots::Sorted:
+    return add(pieces, targets);
+  case TotalSpec::Slots::Full:
+    return multiply(pieces, targets);
+  case TotalSpec::Slots::PerRow:
+    return pieces;
+  }
+  return 0;
+}
+
 static int64_t alignUp(int64_t bytes, int64_t alignment) {
   return bytes > kTooMany - alignment ? kTooMany : (bytes + alignment - 1) / alignment * alignment;
 }
@@ -368,8 +381,7 @@ static MemoryPlan layOut(const Plan &plan, const GraphNumbers &graph, std::span<
     needs.totals.reserve(launch.totals.size());
     for (const TotalSpec &total : launch.totals) {
       const int64_t targets = graph.rows[total.target], pieces = launches[i].pieces;
-      const int64_t rows = total.slots == TotalSpec::Slots::Sorted ? add(pieces, targets) : multiply(pieces, targets);
-      needs.totals.push_back({multiply(rows, total.rowBytes), step, step});
+      needs.totals.push_back({multiply(rowsOfTotal(total.slots, pieces, targets), total.rowBytes), step, step});
       all.push_back(&needs.totals.back());
     }
     if (launch.device) {

@@ -178,8 +178,10 @@ private:
         return "has totals of " + counted(total.rowBytes, "byte") + ", which is no multiple of 64";
       if (total.join.empty())
         return "has a total and no join";
-      if (!isDomain(total.target) || total.slots > TotalSpec::Slots::Full)
+      if (!isDomain(total.target) || total.slots > TotalSpec::Slots::PerRow)
         return "has a total of no domain";
+      if (total.slots == TotalSpec::Slots::PerRow && !(launch.device && launch.device->schedule == Schedule::Pieces))
+        return "has a total with a part for every row, which only pieces of a GPU have";
     }
     if (launch.device)
       if (Fault fault = checkDevice(launch); !fault.empty())

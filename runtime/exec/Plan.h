@@ -49,6 +49,7 @@ struct TotalSpec {
   enum class Slots : uint8_t {
     Sorted,  // rows come sorted by target: piece p and target t share row p + t; pieces + targets rows
     Full,    // they do not: row p · targets + t; pieces · targets rows
+    PerRow,  // on GPUs: every row is a piece and has row p; the join looks for those of each target
   };
   Slots slots = Slots::Full;
   Domain target = Domain::One;

@@ -373,10 +373,17 @@ bool CudaWriter::isInMemory(kern::TotalOp total) const {
   return isLong || (!total.getSorted() && !isOne);
 }
 
+/// Whether every row of the loop leaves a part of its own, of which the join then takes those of a target: where rows are
+/// types, of which there are few, with rows that may be whole matrices.
+bool CudaWriter::hasPartPerRow(kern::TotalOp total) const {
+  const size_t number = static_cast<size_t>(llvm::find(totals, total) - totals.begin());
+  return facts.totals[number].slots == exec::TotalSpec::Slots::PerRow;
+}
+
 /// Which of its rows a total that is not sorted takes from the current row.
 std::string CudaWriter::slotOf(kern::TotalOp total) {
   Domain target = total.getTable().getType().getDomain();
-  if (target == Domain::One)
+  if (target == Domain::One || hasPartPerRow(total))
     return "piece";
   return "piece * " + count(target) + " + " + pathTo(total.getLevel(), total.getPath());
 }
@@ -529,7 +536,7 @@ void CudaWriter::endTotal(kern::TotalOp total, const std::string &slot) {
   body.close();
 }
 
-/// A thread for each number of the result adds up what the pieces left for it, in order.
+/// How threads join what the pieces left for each number of the result (`cuda::joinPieces`).
 void CudaWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) {
   Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
   const AccKind kind = total.getKind();
@@ -538,34 +545,45 @@ void CudaWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) {
   Domain target = total.getTable().getType().getDomain();
   const std::string &table = tables.at(total.getTable());
   std::string name = symbol + "_join" + std::to_string(number);
+  const bool isNearest = kind == AccKind::Nearest, isCounted = cpp::needsCount(kind), isPerRow = hasPartPerRow(total);
   out.line("");
   out.comment("Joins what the pieces of " + symbol + " left for " + table + ".");
   writeHead(out, name, exec::kJoinThreads);
-  out.open("for (int64_t index = cuda::threadInGrid(); index < " + cpp::times(count(target), size) +
-           "; index += cuda::threadsInGrid())");
-  if (size == 1)
-    out.line("const int64_t target = index, k = 0;");
-  else
-    out.line("const int64_t target = index / " + std::to_string(size) + ", k = index % " + std::to_string(size) + ";");
-  out.line(type + " value = " + bare(startOf(kind, element)) + ";");
-  if (cpp::needsCount(kind))
-    out.line("int64_t count = 0;");
-  if (kind == AccKind::Nearest)
-    out.line(numberName(comparedType(total.getResult())) +
-             " distance = " + bare(literal(HUGE_VAL, comparedType(total.getResult()))) + ";");
-  if (total.getSorted()) {
-    std::string types =
-        formVariables.lookup(exec::formName({.kind = FormKind::Types, .types = cpp::typedRows(kernel.getDomain())}));
-    out.line("const int64_t firstRow = " + types + "[target], lastRow = " + types + "[target + 1];");
-    out.line("const int64_t end = firstRow < lastRow ? (lastRow - 1) / sizes.grain + 1 : 0;");
-    out.line("HECTOR_UNROLL_SOME");
-    out.open("for (int64_t piece = firstRow / sizes.grain; piece < end; ++piece)");
-    out.line("const " + type + " *part = " + totalRow(total, "piece + target") + ";");
-  } else {
-    out.line("HECTOR_UNROLL_SOME");
-    out.open("for (int64_t piece = 0; piece < sizes.pieces; ++piece)");
-    out.line("const " + type + " *part = " + totalRow(total, "piece * " + count(target) + " + target") + ";");
-  }
+  const std::string compared = isNearest ? numberName(comparedType(total.getResult())) : "";
+  out.open("struct Part");
+  out.line(type + " value;");
+  if (isCounted)
+    out.line("int64_t count;");
+  if (isNearest)
+    out.line(compared + " distance;");
+  out.indent(out.indentation() - 1);
+  out.line("};");
+  std::string start = bare(startOf(kind, element));
+  if (isCounted)
+    start += ", 0";
+  if (isNearest)
+    start += ", " + bare(literal(HUGE_VAL, comparedType(total.getResult())));
+  out.line("cuda::joinPieces<" + std::to_string(size) + ">(");
+  out.indent(out.indentation() + 2);
+  out.line(count(target) + ", sizes.pieces, Part{" + start + "},");
+  auto lambda = [&](const std::string &parameters, const std::string &end, llvm::function_ref<void()> statements) {
+    out.open("[&](" + parameters + ")");
+    statements();
+    out.indent(out.indentation() - 1);
+    out.line("}" + end);
+  };
+  const bool isSorted = total.getSorted();
+  lambda(isSorted ? "int64_t target" : "int64_t", ",", [&] {
+    if (isSorted) {
+      std::string types =
+          formVariables.lookup(exec::formName({.kind = FormKind::Types, .types = cpp::typedRows(kernel.getDomain())}));
+      out.line("const int64_t firstRow = " + types + "[target], lastRow = " + types + "[target + 1];");
+      out.line("const int64_t first = firstRow / sizes.grain;");
+      out.line("return cuda::PieceRange{first, firstRow < lastRow ? (lastRow - 1) / sizes.grain + 1 : first};");
+    } else {
+      out.line("return cuda::PieceRange{0, sizes.pieces};");
+    }
+  });
   // Parts of products lie as the products are computed.
   std::string place = "k";
   if (kern::OuterOp products = productsOf(total); products && products.getTransposed()) {
@@ -573,46 +591,66 @@ void CudaWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) {
                       matrix = std::to_string(products.getInner() * products.getOuter());
     place = "k / " + matrix + " * " + matrix + " + k % " + rows + " * " + columns + " + k % " + matrix + " / " + rows;
   }
-  if (kind == AccKind::Nearest)
-    out.line("cuda::takeNearer(value, distance, part[k], reinterpret_cast<const " +
-             numberName(comparedType(total.getResult())) + " *>(part + " + std::to_string(size) + ")[k]);");
-  else
-    out.line(cpp::taking(space, kind, "value", "part[" + place + "]"));
-  if (cpp::needsCount(kind))
-    out.line("count += *reinterpret_cast<const int64_t *>(part + " + std::to_string(cpp::countPlace(size, element)) +
-             ");");
-  out.close();
+  const bool isOne = target == Domain::One;
+  lambda(std::string("Part &part, int64_t piece, int64_t") + (isOne ? "" : " target") +
+             (size == 1 ? ", int64_t" : ", int64_t k"),
+         ",", [&] {
+           std::string slot = isSorted ? "piece + target" : isOne || isPerRow ? "piece" : "piece * " + count(target) + " + target";
+           if (isPerRow) {
+             out.line("const int64_t " + cpp::levelName(total.getLevel()) + " = piece;");
+             out.line("if (" + targetPaths.at(total) + " != target)");
+             out.indented("return;");
+           }
+           out.line("const " + type + " *from = " + totalRow(total, slot) + ";");
+           const std::string at = size == 1 ? "0" : place;
+           if (isNearest)
+             out.line("cuda::takeNearer(part.value, part.distance, from[" + at + "], reinterpret_cast<const " + compared +
+                      " *>(from + " + std::to_string(size) + ")[" + at + "]);");
+           else
+             out.line(cpp::taking(space, kind, "part.value", "from[" + at + "]"));
+           if (isCounted)
+             out.line("part.count += *reinterpret_cast<const int64_t *>(from + " +
+                      std::to_string(cpp::countPlace(size, element)) + ");");
+         });
+  lambda("Part &part, const Part &next", ",", [&] {
+    if (isNearest)
+      out.line("cuda::takeNearer(part.value, part.distance, next.value, next.distance);");
+    else
+      out.line(cpp::taking(space, kind, "part.value", "next.value"));
+    if (isCounted)
+      out.line("part.count += next.count;");
+  });
   auto initAt = [&](unsigned i) {
     Value init = total.getInit()[i];
     Type stored = mlir::cast<RowsType>(init.getType()).getElementType();
     return cpp::isStoredAsIs(stored) ? tables.at(init) + "[index]" : "cuda::load(" + tables.at(init) + " + index)";
   };
-  std::string value = "value";
+  std::string value = "part.value";
   switch (kind) {
   case AccKind::Sum:
     break;
   case AccKind::Mean:
-    value = "count == 0 ? value : value / static_cast<" + type + ">(count)";
+    value = "part.count == 0 ? part.value : part.value / static_cast<" + type + ">(part.count)";
     break;
   case AccKind::Max:
   case AccKind::Min:
     if (total.getInit().empty())
-      value = "count == 0 ? " + literal(0, element) + " : value";
+      value = "part.count == 0 ? " + literal(0, element) + " : part.value";
     else
-      value = "count == 0 ? " + initAt(0) + " : cuda::" + (kind == AccKind::Max ? "larger(" : "smaller(") + initAt(0) +
-              ", value)";
+      value = "part.count == 0 ? " + initAt(0) + " : cuda::" + (kind == AccKind::Max ? "larger(" : "smaller(") +
+              initAt(0) + ", part.value)";
     break;
   case AccKind::Nearest:
     if (!total.getInit().empty())
-      value = "cuda::distance(" + initAt(0) + ", " + initAt(1) + ") <= distance ? -1 : value";
+      value = "cuda::distance(" + initAt(0) + ", " + initAt(1) + ") <= part.distance ? -1 : part.value";
     break;
   }
   Type stored = total.getTable().getType().getElementType();
-  if (cpp::isStoredAsIs(stored))
-    out.line(table + "[index] = " + value + ";");
-  else
-    out.line("cuda::store(" + table + " + index, " + value + ");");
-  out.close();
+  lambda("int64_t index, const Part &part", ");", [&] {
+    out.line(cpp::isStoredAsIs(stored) ? table + "[index] = " + value + ";"
+                                       : "cuda::store(" + table + " + index, " + value + ");");
+  });
+  out.indent(out.indentation() - 2);
   out.close();
   out.line("HECTOR_CUDA_KERNEL(" + name + ")");
 }

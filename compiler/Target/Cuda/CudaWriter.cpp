@@ -105,9 +105,11 @@ void CudaWriter::writeFor(kern::ForOp loop) {
       body.line("HECTOR_UNROLL_SOME");
       body.open("for (int64_t " + row + " = begin + lanes.groupInBlock(); " + row + " < end; " + row +
                 " += " + std::to_string(warps * 32 / lanes) + ")");
-    } else
+    } else {
+      body.line("HECTOR_UNROLL_SOME");
       body.open("for (int64_t " + row + " = " + first + " + lanes.groupInWarp(); " + row + " < " + last + "; " + row +
                 " += lanes.groupsInWarp())");
+    }
   }
   levels.push_back(loop.getDomain());
   writeBlock(loop.getBody().front());
@@ -417,6 +419,12 @@ void CudaWriter::writePieces() {
       startTotal(total, "piece");
       continue;
     }
+    if (hasPartPerRow(total)) {
+      // The join looks for it, and has the parameters of the kernel.
+      targetPaths[total] = pathTo(total.getLevel(), total.getPath());
+      startTotal(total, "piece");
+      continue;
+    }
     std::string targets = count(total.getTable().getType().getDomain());
     NameScope inner(*this);
     body.open("for (int64_t target = 0; target < " + targets + "; ++target)");
@@ -530,6 +538,10 @@ void CudaWriter::write(Writer &out) {
     return isInMemory(total) && llvm::any_of(total.getResult().getUsers(), llvm::IsaPred<kern::StepOp>);
   });
   kernel.walk([&](Operation *op) { isOfBlocks |= mlir::isa<kern::ProductOp, kern::OuterOp>(op); });
+  if (!isOfBlocks && (kernel.getDomain() == Domain::EdgeType || kernel.getDomain() == Domain::NodeType))
+    for (auto [total, spec] : llvm::zip_equal(totals, facts.totals))
+      if (!total.getSorted() && total.getTable().getType().getDomain() != Domain::One)
+        spec.slots = exec::TotalSpec::Slots::PerRow;
   // Tiles without products are rows like any others.
   isTiled = isOfBlocks || !totals.empty() ||
             llvm::any_of(block.getOps<kern::TileOp>(), [](kern::TileOp tile) { return tile.getType().has_value(); });

@@ -131,6 +131,7 @@ private:
   //===- Totals --------------------------------------------------------------------------------------------------===//
   /// Whether a total is kept in memory while rows are taken, instead of in registers.
   bool isInMemory(kern::TotalOp total) const;
+  bool hasPartPerRow(kern::TotalOp total) const;
   std::string slotOf(kern::TotalOp total);
   std::string totalRow(kern::TotalOp total, const std::string &slot) const;
   void declareSlot(kern::TotalOp total, const std::string &slot);
@@ -192,6 +193,7 @@ private:
   llvm::DenseMap<mlir::Operation *, std::string> matrices;            // of products, for all tiles of a type
   llvm::DenseMap<mlir::Operation *, std::string> ahead;               // loads whose rows were copied to shared memory
   bool looksAhead = false;                                            // the places of these rows were read before that
+  llvm::DenseMap<mlir::Operation *, std::string> targetPaths;         // of totals with a part for every row
   llvm::DenseMap<mlir::Value, std::string> masks;                     // of dropout
   std::vector<std::string> prologue;                                  // declarations before the loops
   std::vector<std::pair<std::string, std::string>> bufferParameters;  // types and names
