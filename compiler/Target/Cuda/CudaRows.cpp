@@ -483,6 +483,10 @@ void CudaWriter::writeLoad(kern::LoadOp load) {
     rows[load.getResult()] = {.name = name};
     return;
   }
+  if (auto read = early.find(load); read != early.end()) {
+    rows[load.getResult()] = {.name = read->second + "[i]"};
+    return;
+  }
   if (size == 1) {
     std::string place = pathTo(load.getLevel(), load.getPath()), number = table + "[" + place + "]";
     if (stored.isInteger(1))

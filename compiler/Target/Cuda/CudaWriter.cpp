@@ -88,18 +88,13 @@ void CudaWriter::writeFor(kern::ForOp loop) {
                 last + "; ++" + row + ")");
     else if (isOfBlocks && mlir::isa<kern::TileOp>(around)) {
       // Rows of a group are loaded together, if they are few.
-      const int64_t groups = warps * 32 / lanes, own = (tileRows + groups - 1) / groups;
-      const std::string step = std::to_string(groups);
-      isUnrolled = own > 1 && own <= 4;
+      isUnrolled = ownRows() > 0;
       if (isUnrolled) {
-        body.line("HECTOR_UNROLL");
-        body.open("for (int i = 0; i < " + std::to_string(own) + "; ++i)");
-        body.line("const int row = i * " + step + " + lanes.groupInBlock();");
-        body.open("if (row < rows)");
+        openOwnRows(row);
       } else {
-        body.open("for (int row = lanes.groupInBlock(); row < rows; row += " + step + ")");
+        body.open("for (int row = lanes.groupInBlock(); row < rows; row += " + std::to_string(warps * 32 / lanes) + ")");
+        body.line("[[maybe_unused]] const int64_t " + row + " = first + row;");
       }
-      body.line("[[maybe_unused]] const int64_t " + row + " = first + row;");
       tileRow = "row";
     } else if (isOfBlocks) {
       body.line("HECTOR_UNROLL_SOME");
@@ -127,7 +122,7 @@ void CudaWriter::chooseTiles(kern::TileOp tile) {
   // Few warps wait at the barriers of a small block, and other blocks work meanwhile. But a lane has more of the
   // matrices and sums then.
   constexpr int kSmallBlock = 4;
-  constexpr int64_t kSmallTile = 32, kLeastTile = 16, kMostRegisters = 80;
+  constexpr int64_t kSmallTile = 32, kLeastTile = 16, kMostRegisters = 112;
   mlir::Block &block = tile.getBody().front();
   int64_t registers = 0;
   bool isSmall = tileRows > 1 && !isSerial;
@@ -189,7 +184,7 @@ int64_t CudaWriter::mostTileBytes() const {
 }
 
 void CudaWriter::declareMatrices(kern::TileOp tile) {
-  const int64_t most = warps == 8 ? 48 : 80;  // registers of a lane
+  const int64_t most = warps == 8 ? 96 : 112;  // registers of a lane
   for (auto product : tile.getBody().front().getOps<kern::ProductOp>()) {
     if (!hasOperands || product.getHeads() != 1)
       continue;
@@ -378,7 +373,7 @@ void CudaWriter::writeTileBody(kern::TileOp tile) {
     if ((isProduct && wasLoop) || (isLoop && wasProduct))
       body.line("cuda::syncBlock();");
     if (isLoop && isFirst && !ahead.empty())
-      writeFirstLoop(mlir::cast<kern::ForOp>(op));
+      writeFirstLoop(mlir::cast<kern::ForOp>(op), tile);
     else
       writeOp(op);
     // Sums of outer products take all rows of a tile.
@@ -395,14 +390,78 @@ void CudaWriter::writeTileBody(kern::TileOp tile) {
 }
 
 /// The loop whose rows were copied to shared memory. Then those of the next tile are.
-void CudaWriter::writeFirstLoop(kern::ForOp loop) {
+void CudaWriter::writeFirstLoop(kern::ForOp loop, kern::TileOp tile) {
   body.line("cuda::waitCopies<0>();");
   body.line("cuda::syncWarp();");  // single numbers are copied by one lane, and read by others
   writeFor(loop);
+  writeEarly(tile, loop);
   body.line("cuda::syncWarp();");
   body.line("fetch();");
   if (looksAhead)
     body.line("look();");
+}
+
+/// How many rows of a tile belong to a group, if the loops over them are unrolled; else 0.
+int64_t CudaWriter::ownRows() const {
+  const int64_t groups = warps * 32 / lanes, own = (tileRows + groups - 1) / groups;
+  return isOfBlocks && !isSerial && own <= 4 ? own : 0;
+}
+
+/// What the loops after a product read of tables is read before it, so that nobody waits for it there. It stays in
+/// registers, since all loops give a row to the same group. What the first loop reads as well is not read again.
+void CudaWriter::writeEarly(kern::TileOp tile, kern::ForOp first) {
+  constexpr int64_t kMostNumbers = 32;  // of a lane
+  const int64_t own = ownRows();
+  if (own == 0)
+    return;
+  struct Early {
+    std::string name, from;
+    int64_t size;
+  };
+  std::vector<Early> all;
+  int64_t numbers = 0;
+  bool isAfterProduct = false;
+  for (Operation &op : tile.getBody().front()) {
+    isAfterProduct |= mlir::isa<kern::ProductOp>(op);
+    auto loop = mlir::dyn_cast<kern::ForOp>(op);
+    if (!loop || loop == first || !isAfterProduct)
+      continue;
+    for (auto load : loop.getBody().front().getOps<kern::LoadOp>()) {
+      const int64_t size = kern::rowSize(load.getResult().getType());
+      if (load.getResult().use_empty() || load.getLevel() != tile.getDomain() || size == 1 ||
+          !isKeptInRegisters(load.getResult()) || numbers + own * ownNumbers(size) > kMostNumbers)
+        continue;
+      numbers += own * ownNumbers(size);
+      const std::string &table = tables.at(load.getTable());
+      Early read = {.name = unique(table + "_early"), .from = {}, .size = size};
+      for (auto copied : first.getBody().front().getOps<kern::LoadOp>())
+        if (auto place = ahead.find(copied); place != ahead.end() && copied.getTable() == load.getTable() &&
+                                             copied.getLevel() == load.getLevel() && copied.getPath() == load.getPath())
+          read.from = place->second + " + " + cpp::times("row", size);
+      if (read.from.empty())
+        read.from = rowAt(table, load.getLevel(), load.getPath(), size);
+      body.line(rowClass(load.getResult().getType()) + " " + read.name + "[" + std::to_string(own) + "];");
+      early[load] = read.name;
+      all.push_back(read);
+    }
+  }
+  if (all.empty())
+    return;
+  const std::string level = cpp::levelName(tile.getDomain());
+  openOwnRows(level);
+  for (const Early &read : all)
+    body.line(read.name + "[i] = lanes.load<" + std::to_string(read.size) + ">(" + read.from + ");");
+  body.close();
+  body.close();
+}
+
+/// A loop over the rows of a tile that belong to a group, and the condition that a row is there.
+void CudaWriter::openOwnRows(const std::string &level) {
+  body.line("HECTOR_UNROLL");
+  body.open("for (int i = 0; i < " + std::to_string(ownRows()) + "; ++i)");
+  body.line("const int row = i * " + std::to_string(warps * 32 / lanes) + " + lanes.groupInBlock();");
+  body.open("if (row < rows)");
+  body.line("[[maybe_unused]] const int64_t " + level + " = first + row;");
 }
 
 /// A warp or a block takes pieces of the rows.
@@ -574,7 +633,7 @@ void CudaWriter::write(Writer &out) {
               " bytes of shared memory for one block, more than any GPU has";
   if (isOfBlocks) {
     const int64_t fitting = kAllSharedBytes / (launch.sharedBytes + kOwnBlockBytes);
-    const int64_t wanted = warps == 1 ? 16 : warps == 4 ? 3 : keptRegisters + sumRegisters <= kFewRegisters ? 2 : 1;
+    const int64_t wanted = warps == 1 ? 16 : warps == 4 ? (keptRegisters + sumRegisters <= 80 ? 3 : 2) : keptRegisters + sumRegisters <= kFewRegisters ? 2 : 1;
     launch.blocks = static_cast<int>(std::clamp<int64_t>(fitting, 1, wanted));
   }
 

@@ -85,7 +85,10 @@ private:
   /// Chooses what of a tile is copied to shared memory while the tile before it is computed, and writes how.
   void writeAhead(kern::TileOp tile);
   void writeTileBody(kern::TileOp tile);
-  void writeFirstLoop(kern::ForOp loop);
+  void writeFirstLoop(kern::ForOp loop, kern::TileOp tile);
+  int64_t ownRows() const;
+  void openOwnRows(const std::string &level);
+  void writeEarly(kern::TileOp tile, kern::ForOp first);
   kern::ForOp firstLoop(kern::TileOp tile) const;
   bool canCopyAhead(kern::LoadOp load, kern::TileOp tile);
   /// Whether products read the rows of a buffer, and what the tile for that takes.
@@ -192,6 +195,7 @@ private:
   llvm::DenseMap<mlir::Value, Buffer> buffers;
   llvm::DenseMap<mlir::Operation *, std::string> matrices;            // of products, for all tiles of a type
   llvm::DenseMap<mlir::Operation *, std::string> ahead;               // loads whose rows were copied to shared memory
+  llvm::DenseMap<mlir::Operation *, std::string> early;               // loads that are made before the products
   bool looksAhead = false;                                            // the places of these rows were read before that
   llvm::DenseMap<mlir::Operation *, std::string> targetPaths;         // of totals with a part for every row
   llvm::DenseMap<mlir::Value, std::string> masks;                     // of dropout
