@@ -15,6 +15,7 @@ template <class T> __device__ void useShuffles(T *x) {
   x[0] = cuda::shuffle(x[1], 3, 8);
   x[1] = cuda::shuffleXor(x[2], 4);
   x[2] = cuda::shuffleDown(x[3], 1, 16, cuda::groupLanes(16));
+  x[3] = cuda::shuffleUp(x[4], 1);
 }
 
 extern "C" __global__ __launch_bounds__(128) void useThreads(float *floats, double *doubles, int32_t *ints,
