@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kThreads = 64;  // two warps, so that runs of a block meet
 
-/// What a walk has collected: a text, so to speak, of which rows it has seen in which order. Joining it in another order
-/// gives another one.
+/// What a walk has collected: a text, so to speak, of which rows it has seen in which order. Joining it in another
+/// order gives another one.
 struct Text {
   uint64_t hash = 0, power = 1;  // a polynomial of the rows, and the base to the number of rows
   int32_t rows = 0;
@@ -39,8 +39,8 @@ template <int kLanes> struct Walk {
   struct Read {
     int64_t row;
   };
-  std::vector<Text> *units;       // a text for each unit and lane
-  std::vector<int> *timesFinished;  // of each unit and lane
+  std::vector<Text> *units;           // a text for each unit and lane
+  std::vector<int> *timesFinished;    // of each unit and lane
   std::vector<int64_t> *unitsOfRows;  // as rows were taken
 
   Part start() const { return {}; }
@@ -78,7 +78,8 @@ struct Shape {
 };
 
 /// Walks over units of so many rows, and checks that each unit has its rows in their order.
-template <int kLanes, class Id, class F> void check(const std::vector<int64_t> &lengths, const Shape &shape, F &&walker) {
+template <int kLanes, class Id, class F>
+void check(const std::vector<int64_t> &lengths, const Shape &shape, F &&walker) {
   std::vector<Id> offsets = {0}, unitOf;
   for (size_t unit = 0; unit < lengths.size(); ++unit) {
     offsets.push_back(static_cast<Id>(offsets.back() + lengths[unit]));
@@ -116,9 +117,7 @@ template <int kLanes, class Id, class F> void check(const std::vector<int64_t> &
 /// All walks there are, over the same units.
 template <int kLanes, class Id = int32_t> void checkLanes(const std::vector<int64_t> &lengths, const Shape &shape) {
   auto runs = [&]<int kRows, int kSteps>(std::integer_sequence<int, kRows, kSteps>) {
-    check<kLanes, Id>(lengths, shape, [](auto &&...arguments) {
-      cuda::walkRuns<kLanes, kRows, kSteps>(arguments...);
-    });
+    check<kLanes, Id>(lengths, shape, [](auto &&...arguments) { cuda::walkRuns<kLanes, kRows, kSteps>(arguments...); });
   };
   runs(std::integer_sequence<int, 1, 1>());
   runs(std::integer_sequence<int, 1, 4>());

@@ -255,12 +255,12 @@ __device__ __forceinline__ T shuffleUp(T value, int distance, int width = kWarp,
 template <class T, class F> __device__ __forceinline__ T shuffleWords(const T &value, F &&shuffled) {
   constexpr int kWords = (sizeof(T) + 3) / 4;
   uint32_t words[kWords] = {};
-  __builtin_memcpy(words, &value, sizeof(T));
+  memcpy(words, &value, sizeof(T));
   HECTOR_UNROLL
   for (int i = 0; i < kWords; ++i)
     words[i] = shuffled(words[i]);
   T other;
-  __builtin_memcpy(&other, words, sizeof(T));
+  memcpy(&other, words, sizeof(T));
   return other;
 }
 

@@ -149,6 +149,7 @@ __device__ __forceinline__ void walkRuns(const Walk &walk, const Id *unitOf, int
   using Lane = Lanes<kLanes>;
   enum Head : int { None, GoesOn, Ends };  // of a run: a unit that began before it
   constexpr int kGroups = kWarp / kLanes, kStep = kGroups * kRows;
+  constexpr bool isShort = sizeof(Part) <= 4;  // a branch takes as long as joining
   const int warps = numThreads() / kWarp, group = Lane::groupInWarp(), lane = Lane::lane(), own = cuda::lane();
   Part *heads = sharedMemory<Part>();  // a part for each lane of a group, for each warp
   int *states = reinterpret_cast<int *>(heads + warps * kLanes);
@@ -240,7 +241,7 @@ __device__ __forceinline__ void walkRuns(const Walk &walk, const Id *unitOf, int
         uint32_t joins = (open << kLanes) & whole;
         HECTOR_UNROLL
         for (int distance = kLanes; distance < kWarp; distance *= 2) {
-          if (joins == 0)
+          if (!isShort && joins == 0)
             break;
           Part joined = shuffleWords(part, [&](uint32_t word) { return shuffleUp<true>(word, distance); });
           if ((joins >> own & 1) != 0) {

@@ -96,7 +96,7 @@ Pieces cutForBlocks(const Launch &launch, const GraphNumbers &numbers, int multi
 
 Pieces cutIntoChunks(const Launch &launch, const GraphNumbers &numbers, int multiprocessors) {
   // Where groups have few lanes, there are many in a block, and neighbours take neighbouring rows.
-  const bool isNarrow = launch.device->lanes <= 4;
+  const bool isNarrow = launch.device->lanes <= 2;
   const int64_t least = isNarrow ? 4 : 8, most = isNarrow ? 16 : 32;
   const int64_t groups = launch.device->threads / launch.device->lanes;
   Pieces pieces;

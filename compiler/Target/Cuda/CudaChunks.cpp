@@ -437,7 +437,8 @@ void CudaWriter::writeChunks(Writer &out) {
   std::string walker = "walkChunks<" + group + ", " + std::to_string(inFlight);
   if (isInRuns()) {
     // A group joins what it takes before it joins with others: neighbouring rows, unless joins are as cheap as that.
-    const bool isCheap = launch.partBytes <= 16 && llvm::none_of(state, [](Operation *op) { return mlir::isa<kern::FoldOp>(op); });
+    const bool isCheap =
+        launch.partBytes <= 16 && llvm::none_of(state, [](Operation *op) { return mlir::isa<kern::FoldOp>(op); });
     const int rows = isCheap ? 1 : inFlight;
     walker = "walkRuns<" + group + ", " + std::to_string(rows) + ", " + std::to_string(inFlight / rows);
   }
