@@ -8,6 +8,7 @@
 #include "kernels/cuda/products.cuh"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/storage.cuh"
+#include "kernels/cuda/traversal.cuh"
 
 namespace cuda = hector::cuda;
 
@@ -15,6 +16,7 @@ template <class T> __device__ void useShuffles(T *x) {
   x[0] = cuda::shuffle(x[1], 3, 8);
   x[1] = cuda::shuffleXor(x[2], 4);
   x[2] = cuda::shuffleDown(x[3], 1, 16, cuda::groupLanes(16));
+  x[3] = cuda::shuffleUp(x[4], 1);
 }
 
 extern "C" __global__ __launch_bounds__(128) void useThreads(float *floats, double *doubles, int32_t *ints,
@@ -128,3 +130,45 @@ extern "C" __global__ void useAllProducts(const float *w, float *sums, const dou
   useProducts<double, 5, 9, 1>(wOfDoubles, sumsOfDoubles, rows);
 }
 HECTOR_CUDA_KERNEL(useAllProducts)
+
+struct LargestRows {
+  struct Part {
+    double largest;
+    int32_t rows;
+    uint8_t mark;
+  };
+  struct Unit {};
+  struct Read {
+    double number;
+  };
+  const double *numbers;
+  double *result;
+
+  __device__ Part start() const { return {-cuda::infinity<double>(), 0, 0}; }
+  __device__ Unit enter(int64_t) const { return {}; }
+  __device__ Read read(int64_t row) const { return {numbers[row]}; }
+  __device__ void take(Part &part, const Unit &, const Read &read, int64_t, int64_t, bool) const {
+    join(part, {read.number, 1, 1});
+  }
+  __device__ void join(Part &part, const Part &next) const {
+    part.largest = cuda::larger(part.largest, next.largest);
+    part.rows += next.rows;
+    part.mark |= next.mark;
+  }
+  __device__ void finish(int64_t unit, Part part) const { result[unit] = part.mark != 0 ? part.largest : 0; }
+};
+template <class Id>
+__device__ void useWalks(const LargestRows &walk, const Id *unitOf, const Id *offsets, int64_t rows,
+                         LargestRows::Part *carry) {
+  cuda::walkChunks<8, 2>(walk, unitOf, rows, 32, carry);
+  cuda::walkRuns<1, 1, 4>(walk, unitOf, rows, 16, carry);
+  cuda::walkRuns<2, 4, 1>(walk, unitOf, rows, 16, carry);
+  cuda::finishCut<1>(walk, offsets, rows, 16 * 256, carry);
+}
+extern "C" __global__ void useTraversal(const double *numbers, double *result, const int32_t *ints, const int64_t *longs,
+                                        int64_t rows, void *carry) {
+  const LargestRows walk = {numbers, result};
+  useWalks(walk, ints, ints, rows, static_cast<LargestRows::Part *>(carry));
+  useWalks(walk, longs, longs, rows, static_cast<LargestRows::Part *>(carry));
+}
+HECTOR_CUDA_KERNEL(useTraversal)

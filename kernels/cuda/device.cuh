@@ -239,6 +239,31 @@ __device__ __forceinline__ T shuffleDown(T value, int distance, int width = kWar
 #endif
 }
 
+/// The value of the lane that is `distance` before it in the group; its own where there is none.
+template <bool isWhole = false, class T>
+__device__ __forceinline__ T shuffleUp(T value, int distance, int width = kWarp, uint32_t lanes = kAllLanes) {
+#ifdef HECTOR_EMULATED
+  return shuffleAs(Shuffle::Up, value, distance, width, isWhole ? lanes : lanes & groupLanes(width));
+#else
+  using Type = typename ShuffledAs<T>::Type;
+  return static_cast<T>(
+      __shfl_up_sync(isWhole ? lanes : lanes & groupLanes(width), static_cast<Type>(value), static_cast<unsigned>(distance), width));
+#endif
+}
+
+/// Shuffles a structure that may be copied byte by byte: `shuffled` gets its words one after the other.
+template <class T, class F> __device__ __forceinline__ T shuffleWords(const T &value, F &&shuffled) {
+  constexpr int kWords = (sizeof(T) + 3) / 4;
+  uint32_t words[kWords] = {};
+  memcpy(words, &value, sizeof(T));
+  HECTOR_UNROLL
+  for (int i = 0; i < kWords; ++i)
+    words[i] = shuffled(words[i]);
+  T other;
+  memcpy(&other, words, sizeof(T));
+  return other;
+}
+
 // --- matrix instructions --------------------------------------------------------------------------------------------
 //
 // A whole warp computes sums += a·b. With group = lane / 4 and t = lane % 4, a lane holds these numbers, as

@@ -3,6 +3,8 @@
 
 #include "kernels/cuda/machine.hpp"
 
+#include <cstring>
+
 #define __global__
 #define __device__
 #define __host__
@@ -13,6 +15,8 @@
 #define __shared__ static thread_local
 
 namespace hector::cuda {
+
+using std::memcpy;
 
 /// Set by every thread that enters a kernel, to the same value. Hidden, so that each loaded module has its own.
 [[gnu::visibility("hidden")]] inline Machine *currentMachine = nullptr;

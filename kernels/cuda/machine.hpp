@@ -6,7 +6,7 @@
 namespace hector::cuda {
 
 /// How a lane finds the lane that it takes a value from. The names are those of PTX.
-enum class Shuffle : int { Index, Xor, Down };
+enum class Shuffle : int { Index, Xor, Down, Up };
 
 /// Where a thread is.
 struct Place {

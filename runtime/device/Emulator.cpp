@@ -179,15 +179,15 @@ private:
 
 /// What lanes of a warp do together. Two calls are the same if all of it is equal.
 struct Together {
-  enum Kind : int { Barrier, Ballot, ShuffleIndex, ShuffleXor, ShuffleDown, Bf16, F64 };
+  enum Kind : int { Barrier, Ballot, ShuffleIndex, ShuffleXor, ShuffleDown, ShuffleUp, Bf16, F64 };
   Kind kind;
   uint32_t lanes;
   int bytes = 0, width = 0;
 
   bool operator==(const Together &) const = default;
   std::string title() const {
-    constexpr std::array<const char *, 7> kNames = {"syncWarp",    "ballot",       "shuffle",    "shuffleXor",
-                                                    "shuffleDown", "multiplyBf16", "multiplyF64"};
+    constexpr std::array<const char *, 8> kNames = {"syncWarp",    "ballot",    "shuffle",      "shuffleXor",
+                                                    "shuffleDown", "shuffleUp", "multiplyBf16", "multiplyF64"};
     std::string text = kNames[static_cast<size_t>(kind)];
     if (width > 0)
       text += " of " + std::to_string(bytes) + " bytes in groups of " + counted(width, "lane");
@@ -534,7 +534,8 @@ void BlockRunner::finish(Meeting &meeting) {
   }
   case Together::ShuffleIndex:
   case Together::ShuffleXor:
-  case Together::ShuffleDown: {
+  case Together::ShuffleDown:
+  case Together::ShuffleUp: {
     std::array<std::array<std::byte, 8>, kWarp> values;
     for (int lane = 0; lane < kWarp; ++lane)
       if (slots[lane])
@@ -548,8 +549,10 @@ void BlockRunner::finish(Meeting &meeting) {
         from = first + (operand & (what.width - 1));
       else if (what.kind == Together::ShuffleXor)
         from = lane ^ operand;
-      else
+      else if (what.kind == Together::ShuffleDown)
         from = lane + operand < end ? lane + operand : lane;
+      else
+        from = lane - operand >= first ? lane - operand : lane;
       if (from < first || from >= end || !slots[from])
         fail("completes " + what.title() + ", in which lane " + std::to_string(lane) + " asks for the value of lane " +
              std::to_string(from) + ", which takes no part");

@@ -200,7 +200,7 @@ TEST(Emulator, ReportsWhatEachThreadWaitsFor) {
 // --- shuffles -------------------------------------------------------------------------------------------------------
 
 template <class T> struct Shuffled {
-  T index[64], exchanged[64], down[64];
+  T index[64], exchanged[64], down[64], up[64];
 };
 
 template <class T> __device__ void shuffleAll(Shuffled<T> *out, T value) {
@@ -208,6 +208,7 @@ template <class T> __device__ void shuffleAll(Shuffled<T> *out, T value) {
   out->index[thread] = cuda::shuffle(value, 2, 8);
   out->exchanged[thread] = cuda::shuffleXor(value, 5, 16);
   out->down[thread] = cuda::shuffleDown(value, 3, 32);
+  out->up[thread] = cuda::shuffleUp(value, 4, 16);
 }
 extern "C" __global__ void shufflesOfAll(Shuffled<float> *floats, Shuffled<double> *doubles, Shuffled<int32_t> *ints,
                                          Shuffled<int64_t> *longs, Shuffled<bool> *bools) {
@@ -225,6 +226,7 @@ template <class T, class F> void checkShuffled(const Shuffled<T> &out, F value) 
     EXPECT_EQ(out.index[i], value(i / 8 * 8 + 2)) << i;
     EXPECT_EQ(out.exchanged[i], value(i ^ 5)) << i;
     EXPECT_EQ(out.down[i], value(i % 32 + 3 < 32 ? i + 3 : i)) << i;
+    EXPECT_EQ(out.up[i], value(i % 16 < 4 ? i : i - 4)) << i;
   }
 }
 

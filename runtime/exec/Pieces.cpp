@@ -102,12 +102,14 @@ Pieces cutForBlocks(const Launch &launch, const GraphNumbers &numbers, int multi
 }
 
 Pieces cutIntoChunks(const Launch &launch, const GraphNumbers &numbers, int multiprocessors) {
-  constexpr int64_t kLeastRows = 8, kMostRows = 32;
+  // Where groups have few lanes, there are many in a block, and neighbours take neighbouring rows.
+  const bool isNarrow = launch.device->lanes <= 2;
+  const int64_t least = isNarrow ? 4 : 8, most = isNarrow ? 16 : 32;
   const int64_t groups = launch.device->threads / launch.device->lanes;
   Pieces pieces;
   pieces.units = numbers.rows[launch.device->rows];
-  pieces.grain = kMostRows;
-  while (pieces.grain > kLeastRows && numChunks(pieces.units, pieces.grain * groups) < 2 * multiprocessors)
+  pieces.grain = most;
+  while (pieces.grain > least && numChunks(pieces.units, pieces.grain * groups) < 2 * multiprocessors)
     pieces.grain /= 2;
   pieces.count = numChunks(pieces.units, pieces.grain * groups);
   return pieces;

@@ -43,8 +43,8 @@ Pieces cutForWarps(const Launch &launch, const GraphNumbers &numbers, int multip
 /// leaves much for the joins of totals.
 Pieces cutForBlocks(const Launch &launch, const GraphNumbers &numbers, int multiprocessors);
 
-/// Blocks of chunks for the groups of a GPU: chunks of 32 rows, or of 16 or 8 if there would be too few blocks.
-/// `grain` are the rows of a chunk, and `count` is the number of blocks.
+/// Blocks of chunks for the groups of a GPU: chunks of 32 rows, or of 16 or 8 if there would be too few blocks, and of
+/// 16, 8 or 4 for groups of one or two lanes. `grain` are the rows of a chunk, and `count` is the number of blocks.
 Pieces cutIntoChunks(const Launch &launch, const GraphNumbers &numbers, int multiprocessors);
 
 /// The most rows below a unit.

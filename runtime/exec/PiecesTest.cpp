@@ -154,7 +154,7 @@ TEST(PiecesTest, BlocksTakePiecesOfSeveralTiles) {
   EXPECT_EQ(cut(7, 2, 1).count, 7);
 }
 
-TEST(PiecesTest, GroupsTakeChunksOf32Rows) {
+TEST(PiecesTest, GroupsTakeChunksOfUpTo32Rows) {
   Launch launch = {.domain = Domain::Node};
   DeviceLaunch &device = launch.device.emplace();
   device.schedule = Schedule::Chunks;
@@ -174,4 +174,11 @@ TEST(PiecesTest, GroupsTakeChunksOf32Rows) {
   EXPECT_EQ(cut(100).count, 2);
   EXPECT_EQ(cut(0).count, 0);
   EXPECT_EQ(cut(1'000'000).count, (1'000'000 + 255) / 256);
+  // With few lanes, there are many groups in a block: 128 here.
+  device.lanes = 1;
+  EXPECT_EQ(cut(8 * 16 * 128).grain, 16);
+  EXPECT_EQ(cut(8 * 16 * 128).count, 8);
+  EXPECT_EQ(cut(8 * 16 * 128 - 128 * 16).grain, 8);
+  EXPECT_EQ(cut(100).grain, 4);
+  EXPECT_EQ(cut(100).count, 1);
 }

@@ -93,8 +93,8 @@ struct DeviceLaunch {
   int64_t sharedBytes = 0;              // of a block
   std::vector<TableSpec> buffers = {};  // tables that the launch has for itself while it runs
   int64_t tileRows = 1;                 // of Tiles: the most rows of a tile
-  // Of chunks: `Sizes::grain` are the rows of a chunk, a multiple of 8 and at most 32. There are threads / lanes chunks
-  // to a block, and a block carries two parts.
+  // Of chunks: `Sizes::grain` are the rows of a chunk, a power of 2 from 4 to 32. There are threads / lanes chunks to
+  // a block, and a block carries two parts.
   Domain rows = Domain::Edge;  // below the units of the launch
   int64_t partBytes = 0;       // of a lane
 

@@ -233,9 +233,15 @@ void CudaWriter::readFields(const Fields &fields, const std::string &from) {
     rows[value].name = from + "." + rows[value].name;
 }
 
-/// Rows in flight, as far as registers go.
-static int rowsInFlight(int64_t registers, bool isInOrder) {
-  return isInOrder || registers > 24 ? 1 : 2;
+/// Rows of a group that are read before the first of them is taken, as far as registers go.
+static int rowsInFlight(int64_t registers, bool isInOrder, bool isInRuns) {
+  return isInOrder || registers > 24 ? 1 : isInRuns && registers <= 8 ? 4 : 2;
+}
+
+/// Whether neighbouring groups take neighbouring rows (`walkRuns`): where rows are so short that a group alone reads a
+/// fraction of what memory sends at once. Parts are then joined at every step, which must not cost more than it saves.
+bool CudaWriter::isInRuns() const {
+  return lanes <= 2 || (lanes == 4 && launch.partBytes <= 32);
 }
 
 void CudaWriter::writeChunks(Writer &out) {
@@ -374,8 +380,8 @@ void CudaWriter::writeChunks(Writer &out) {
       : unitLoop.getDomain() != Domain::Node ? edgeColumn(placeColumn)
                                              : edgeColumn(isSource ? EdgeColumn::Source : EdgeColumn::Destination);
 
-  const int groups = kThreads / lanes;
-  const int64_t base = cpp::roundUp(kThreads * launch.partBytes + 4 * groups, 16);
+  const int groups = kThreads / lanes, heads = isInRuns() ? kThreads / 32 : groups;  // of chunks, or of warps
+  const int64_t base = cpp::roundUp(heads * (lanes * launch.partBytes + 4), 16);
   launch.schedule = exec::Schedule::Chunks;
   launch.lanes = lanes;
   launch.threads = kThreads;
@@ -427,9 +433,17 @@ void CudaWriter::writeChunks(Writer &out) {
     out.line("HECTOR_CUDA_KERNEL(" + title + ")");
   };
   const std::string group = std::to_string(lanes), part = "static_cast<" + name + "::Part *>(carry)";
-  const int inFlight = rowsInFlight(ofUnit.registers + ofRow.registers, isInOrder);
-  writeKernel(symbol, "cuda::walkChunks<" + group + ", " + std::to_string(inFlight) + ">(walk, " + units + ", " +
-                          count(kernel.getDomain()) + ", sizes.grain, " + part + ");");
+  const int inFlight = rowsInFlight(ofUnit.registers + ofRow.registers, isInOrder, isInRuns());
+  std::string walker = "walkChunks<" + group + ", " + std::to_string(inFlight);
+  if (isInRuns()) {
+    // A group joins what it takes before it joins with others: neighbouring rows, unless joins are as cheap as that.
+    const bool isCheap =
+        launch.partBytes <= 16 && llvm::none_of(state, [](Operation *op) { return mlir::isa<kern::FoldOp>(op); });
+    const int rows = isCheap ? 1 : inFlight;
+    walker = "walkRuns<" + group + ", " + std::to_string(rows) + ", " + std::to_string(inFlight / rows);
+  }
+  writeKernel(symbol, "cuda::" + walker + ">(walk, " + units + ", " + count(kernel.getDomain()) + ", sizes.grain, " +
+                          part + ");");
   writeKernel(symbol + "_cut", "cuda::finishCut<" + group + ">(walk, " + offsets + ", " + count(unitLoop.getDomain()) +
                                    ", sizes.grain * " + std::to_string(groups) + ", " + part + ");");
 }

@@ -60,6 +60,7 @@ private:
   void writePieces();
   bool canChunk();
   bool fitsShared(int64_t partBytes);
+  bool isInRuns() const;
   void writeChunks(Writer &out);
   /// Values that one function of the class that walks leaves for another one, as members of a structure.
   struct Fields {
