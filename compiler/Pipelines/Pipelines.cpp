@@ -39,6 +39,8 @@ const NamedPass kPasses[] = {
        options.skip = mode.skipped;
        manager.addPass(flow::createAggregateFirstPass(options));
      }},
+    // Before differentiation, so that gradients follow from it. Before compact-rows, which places the factors of edges.
+    {"flatten-sums", [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createFlattenSumsPass()); }},
     // Looks for sums of the forward phase in the sums of the gradients.
     {"reuse-sums", [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createReuseSumsPass()); }},
     // When groups are formed: several ops are one loop, and values are computed again where they are read.
@@ -76,6 +78,7 @@ const std::string kReuse = "simplify,reuse-sums,simplify";
 const std::string kGradients = kReuse + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify";
 const NamedPlan kPlans[] = {
     {"compact", kStart + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify", kGradients},
+    {"flat", kStart + ",flatten-sums,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients},
     {"weights first", kStart + ",linear-reorder,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
      /*eager=*/true},
     {"sums first", kStart + ",aggregate-first,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients},
