@@ -161,8 +161,6 @@ func.func @mean_of_a_constant_at_nodes(%x: !flow.rows<node, f32, device>) -> !fl
   return %r : !flow.rows<node, f32, device>
 }
 
-// -----
-
 // One over the number of a pair's edges is neither inf nor NaN: a gradient of 0 need not be looked for.
 // CHECK-LABEL: func.func @chain_of_share(
 // CHECK: %[[C:.*]] = flow.div
@@ -183,8 +181,6 @@ func.func @chain_of_share(%g: !flow.rows<node, 4xf32, device>) -> (!flow.rows<ed
   %q = flow.chain %g[dst], %d[dst_pair] : <node, 4xf32, device>, <dst_pair, f32, device> -> <edge, 4xf32, device>
   return %m, %q : !flow.rows<edge, 4xf32, device>, !flow.rows<edge, 4xf32, device>
 }
-
-// -----
 
 // A node without edges divides by 0.
 // CHECK-LABEL: func.func @chain_of_nothing(
