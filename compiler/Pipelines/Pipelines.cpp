@@ -80,7 +80,9 @@ const std::string kReuse = "simplify,reuse-sums,simplify";
 const std::string kGradients = kReuse + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify";
 const NamedPlan kPlans[] = {
     {"compact", kStart + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify", kGradients},
-    {"flat", kStart + ",flatten-sums,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients},
+    // As `compact` from there on, so that nothing is run twice where no sum of sums is.
+    {"flat", kStart + ",flatten-sums,compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify",
+     kGradients},
     {"weights first", kStart + ",linear-reorder,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
      /*eager=*/true},
     {"sums first", kStart + ",aggregate-first,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients},
