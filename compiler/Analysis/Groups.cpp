@@ -184,13 +184,13 @@ double Merger::permutations(llvm::ArrayRef<unsigned> ops, LoopKind kind, llvm::A
     for (const Body::Operand &operand : op.operands) {
       Domain domain = operand.type.getDomain();
       auto isHere = [&](unsigned group) { return contains(group, operand.source); };
-      if (operand.source == Body::kNone || !isOrdered(domain) || !isStreamed(kind, op, operand) ||
-          llvm::any_of(inside, isHere))
+      if (operand.source == Body::kNone || !isOrdered(domain) || hasCopies(body, operand.source) ||
+          !isStreamed(kind, op, operand) || llvm::any_of(inside, isHere))
         continue;
       if (!canWalk(groups[groupsOf[operand.source].front()].kinds, domain, walkOrder(kind.loop, domain)))
         seconds += permuting[operand.source] / 2;
     }
-    if (!isOrdered(op.domain))
+    if (!isOrdered(op.domain) || hasCopies(body, number))
       continue;
     for (unsigned reader : op.readers)
       for (unsigned group : groupsOf[reader]) {

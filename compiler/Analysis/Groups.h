@@ -35,7 +35,7 @@ struct Group {
   /// The finest domain that the ops visit.
   Domain domain = Domain::One;
   llvm::SmallVector<unsigned, 8> ops;     // numbers in the body, in program order, with those that are computed again
-  llvm::SmallVector<unsigned, 4> writes;  // those that other groups read, or that are returned
+  llvm::SmallVector<unsigned, 4> writes;  // those that other groups read, or that are returned; once for each copy
   llvm::SmallVector<Order, 4> orders;     // in which each of `writes` is stored
   GroupCost cost;
 

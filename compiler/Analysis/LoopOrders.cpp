@@ -16,6 +16,10 @@ double permutingSeconds(const Body &body, unsigned op, const Machine &machine) {
   return std::max(permutedCost(type, body.rows, machine).seconds - body[op].tableBytes / machine.bandwidth, 0.0);
 }
 
+bool hasCopies(const Body &body, unsigned op) {
+  return body[op].phase == Phase::Graph && !body[op].isReturned;
+}
+
 bool isLegal(const GroupCost &cost, bool isGpu) {
   return !isGpu || !cost.kind.isTraversal() ||
          (cost.numSweeps <= 1 && !cost.isNested && cost.registers <= kMaxRegisters);
@@ -56,8 +60,7 @@ public:
         if (costs[i].size() > 1)
           choose(i);
     for (Group &group : groups)
-      for (unsigned op : group.writes)
-        group.orders.push_back(bestOrder(op).first);
+      chooseCopies(group);
     for (unsigned i = 0; i < groups.size(); ++i)
       addPermutations(groups[i]);
   }
@@ -80,7 +83,7 @@ private:
   /// The order in which a table is best stored, and the time that its permutations take then.
   std::pair<Order, double> bestOrder(unsigned op) const {
     Order own = walkOrder(groups[writer[op]].kind.loop, body[op].domain);
-    if (own == Order::None)
+    if (own == Order::None || hasCopies(body, op))
       return {own, 0.0};
     llvm::SmallVector<Order, 4> wanted = {own};
     for (unsigned reader : readers[op])
@@ -94,6 +97,23 @@ private:
         best = {order, seconds};
     }
     return best;
+  }
+
+  /// Chooses the order of each table that a group writes, and writes a copy more for each other order that is wanted.
+  void chooseCopies(Group &group) const {
+    llvm::SmallVector<unsigned, 4> writes;
+    for (unsigned op : group.writes) {
+      llvm::SmallSetVector<Order, 4> orders;
+      if (hasCopies(body, op))
+        for (unsigned reader : readers[op])
+          if (auto order = readOrder(groups[reader], op); order && groups[reader].phase != Phase::Graph)
+            orders.insert(*order);
+      if (orders.empty())
+        orders.insert(bestOrder(op).first);
+      writes.append(orders.size(), op);
+      group.orders.append(orders.begin(), orders.end());
+    }
+    group.writes = std::move(writes);
   }
 
   void choose(unsigned index) {
@@ -135,15 +155,24 @@ private:
       if (!source || read.isGathered || writer[*source] == Body::kNone)
         continue;
       const Group &home = groups[writer[*source]];
-      size_t place = static_cast<size_t>(llvm::find(home.writes, *source) - home.writes.begin());
-      if (home.orders[place] != walkOrder(group.kind.loop, body[*source].domain))
+      const Order wanted = walkOrder(group.kind.loop, body[*source].domain);
+      if (llvm::none_of(llvm::zip_equal(home.writes, home.orders),
+                        [&](const auto &copy) { return copy == std::tuple(*source, wanted); }))
         permute(read);
     }
-    for (auto [i, op] : llvm::enumerate(group.writes))
-      if (group.orders[i] != walkOrder(group.kind.loop, body[op].domain))
-        for (TableCost &write : group.cost.writes)
-          if (write.table == body[op].op->getResult(0))
-            permute(write);
+    std::vector<TableCost> writes;
+    for (auto [op, order] : llvm::zip_equal(group.writes, group.orders)) {
+      const mlir::Value table = body[op].op->getResult(0);
+      TableCost write = *llvm::find_if(group.cost.writes, [&](const TableCost &cost) { return cost.table == table; });
+      if (!writes.empty() && writes.back().table == table) {
+        group.cost.bytes += write.bytes;
+        group.cost.memorySeconds += write.seconds;
+      }
+      if (order != walkOrder(group.kind.loop, body[op].domain))
+        permute(write);
+      writes.push_back(write);
+    }
+    group.cost.writes = std::move(writes);
     group.cost.finish(pricer.machine);
   }
 

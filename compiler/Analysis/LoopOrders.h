@@ -17,9 +17,12 @@ inline constexpr unsigned kMaxRegisters = 64;
 /// registers.
 bool isLegal(const GroupCost &cost, bool isGpu);
 
+/// Whether a table is stored in every order in which it is read: it is written once for a graph, and read in every run.
+bool hasCopies(const Body &body, unsigned op);
+
 /// Chooses the kind of each loop among `kinds`, one entry per group, and the order of each table between loops, so that
 /// all together take the least time. A table that is written or read in another order than its own is permuted, which
-/// costs a gather of every row.
+/// costs a gather of every row. What runs once for a graph has a copy for each order instead.
 void chooseOrders(std::vector<Group> &groups, const std::vector<LoopKinds> &kinds, LoopPricer &pricer);
 
 }  // namespace hector::flow

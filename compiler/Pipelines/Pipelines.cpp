@@ -39,6 +39,9 @@ const NamedPass kPasses[] = {
        options.skip = mode.skipped;
        manager.addPass(flow::createAggregateFirstPass(options));
      }},
+    // Before differentiation, so that gradients follow from it. Before compact-rows, which places the factors of edges.
+    {"flatten-sums",
+     [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createFlattenSumsPass()); }},
     // Looks for sums of the forward phase in the sums of the gradients.
     {"reuse-sums", [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createReuseSumsPass()); }},
     // When groups are formed: several ops are one loop, and values are computed again where they are read.
@@ -68,7 +71,8 @@ struct NamedPlan {
 /// The plans that `default` chooses from. A product that several ops read may be computed once, at the pairs. Or
 /// weights are multiplied with weights first, or rows are summed first, and no op needs the product. Which is better
 /// depends on how many pairs the graph has on each side, and the best plan for results may be worse for their
-/// gradients. So whole plans are compared, with their gradients. The last are C, R and both, which are
+/// gradients. So whole plans are compared, with their gradients. Means of pairs below sums of nodes may be one sum of
+/// edges with factors; what that is worth depends on the machine. The last are C, R and both, which are
 /// best if rows are so narrow that what other plans add costs more than what they save.
 const std::string kStart = "simplify,stabilise-softmax,simplify";
 // The sums of the forward phase are as the gradients need them before anything moves.
@@ -76,6 +80,9 @@ const std::string kReuse = "simplify,reuse-sums,simplify";
 const std::string kGradients = kReuse + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify";
 const NamedPlan kPlans[] = {
     {"compact", kStart + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify", kGradients},
+    // As `compact` from there on, so that nothing is run twice where no sum of sums is.
+    {"flat", kStart + ",flatten-sums,compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify",
+     kGradients},
     {"weights first", kStart + ",linear-reorder,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
      /*eager=*/true},
     {"sums first", kStart + ",aggregate-first,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients},

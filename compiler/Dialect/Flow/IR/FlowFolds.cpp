@@ -435,6 +435,45 @@ struct SumOfProducts : OpRewritePattern<RowReduceOp> {
   }
 };
 
+/// Whether rows that rows of `from` read through `map` count rows of which there is at least one: that leads there.
+bool isCount(Value rows, Domain from, Map map) {
+  if (auto product = rows.getDefiningOp<MulOp>()) {
+    auto dense = cast<DenseOp>(product.getOperation());
+    auto isCounted = [&](unsigned i) {
+      auto whole = compose(from, map, dense.getMap(i));
+      return whole && isCount(dense->getOperand(i), from, *whole);
+    };
+    return isCounted(0) && isCounted(1);
+  }
+  auto sum = rows.getDefiningOp<ReduceOp>();
+  auto ones = sum && sum.getKind() == ReduceKind::Sum ? sum.getRows().getDefiningOp<SpreadOp>() : nullptr;
+  auto one = ones ? ones.getRows().getDefiningOp<ConstantOp>() : nullptr;
+  if (!one || one.getValue().convertToDouble() != 1.0)
+    return false;
+  Domain fine = sum.getRows().getType().getDomain();
+  for (unsigned i = 0; i <= getMaxEnumValForMap(); ++i)
+    if (Map toFine = static_cast<Map>(i); mapTarget(from, toFine) == fine && compose(from, toFine, sum.getVia()) == map)
+      return true;
+  // Every pair has an edge.
+  return fine == Domain::Edge && map == Map::Self && (from == Domain::SrcPair || from == Domain::DstPair);
+}
+
+/// `chain(g, 1 / n)` is `g · (1 / n)` if `n` counts rows: neither inf nor NaN waits behind a gradient of 0.
+struct ChainOfShare : OpRewritePattern<ChainOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ChainOp op, PatternRewriter &rewriter) const override {
+    auto share = op.getRhs().getDefiningOp<DivOp>();
+    auto one = share ? share.getLhs().getDefiningOp<ConstantOp>() : nullptr;
+    if (!one || one.getValue().convertToDouble() != 1.0 || isInGroup(op))
+      return failure();
+    if (!isCount(share.getRhs(), share.getType().getDomain(), cast<DenseOp>(share.getOperation()).getMap(1)))
+      return failure();
+    rewriter.replaceOpWithNewOp<MulOp>(op, op.getType(), op.getLhs(), op.getRhs(), op.getMaps());
+    return success();
+  }
+};
+
 /// `select(not c, a, b)` is `select(c, b, a)`.
 struct SwapChoices : OpRewritePattern<SelectOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -458,5 +497,6 @@ struct SwapChoices : OpRewritePattern<SelectOp> {
 
 void FlowDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
   patterns.add<ReadThroughSpread, ComputeConstantOnce, CollectEqualRows, ComposeSpreads, AbsorbNegation<AddOp, SubOp>,
-               AbsorbNegation<SubOp, AddOp>, AbsorbTranspose, SingleColumn, SumOfProducts, SwapChoices>(getContext());
+               AbsorbNegation<SubOp, AddOp>, AbsorbTranspose, ChainOfShare, SingleColumn, SumOfProducts, SwapChoices>(
+      getContext());
 }

@@ -242,6 +242,13 @@ void Compactor::addSource(LeastCut &cut, const Members &members, Read source, Ar
                           ArrayRef<unsigned> thingOf) const {
   auto [table, map] = source;
   RowsType type = source.type();
+  // What runs once for a graph reads in no time.
+  SmallVector<unsigned> counted;
+  llvm::copy_if(readers, std::back_inserter(counted),
+                [&](unsigned number) { return phaseOf(members.ops[number]) != Phase::Graph; });
+  if (counted.empty())
+    return;
+  readers = counted;
   Operation *reader = members.ops[readers.front()];
   bool isOfProduct = isProduct(reader);
   // Rows of products are sorted by type.

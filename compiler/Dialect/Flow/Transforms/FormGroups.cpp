@@ -246,10 +246,13 @@ private:
   void buildSweeps(const Group &group, IRMapping &inside);
   void buildSweep(const Sweeps::Sweep &sweep, IRMapping &local);
   mlir::Location locationOf(const Group &group);
+  Value tableFor(const Group &group, Value value);
 
   const Groups &groups;
   const Body &body;
   mlir::OpBuilder builder;
+  /// Tables that groups have written, by the order in which they are stored.
+  llvm::DenseMap<std::pair<Value, Order>, Value> copies;
 };
 
 /// All places of the model that the group computes.
@@ -258,6 +261,13 @@ mlir::Location GroupBuilder::locationOf(const Group &group) {
   for (unsigned op : group.ops)
     places.push_back(body[op].op->getLoc());
   return mlir::FusedLoc::get(builder.getContext(), places);
+}
+
+/// The table of a value, in the order in which the group visits its rows if it is stored in that.
+Value GroupBuilder::tableFor(const Group &group, Value value) {
+  const Order order = walkOrder(group.kind.loop, rowsType(value).getDomain());
+  auto copy = copies.find({value, order});
+  return copy == copies.end() ? outside.lookupOrDefault(value) : copy->second;
 }
 
 /// Clones the ops of a sweep, each when what it reads in the same sweep is there: a fold comes after all its factors,
@@ -340,7 +350,7 @@ void GroupBuilder::build(const Group &group) {
     }
   SmallVector<Value> operands;
   for (Value input : inputs)
-    operands.push_back(outside.lookupOrDefault(input));
+    operands.push_back(tableFor(group, input));
   SmallVector<mlir::Type> types;
   SmallVector<mlir::Attribute> orders;
   bool hasOwnOrder = true;
@@ -365,9 +375,11 @@ void GroupBuilder::build(const Group &group) {
     for (unsigned op : group.ops)
       builder.clone(*body[op].op, inside);
   SmallVector<Value> yielded;
-  for (auto [value, written] : llvm::zip_equal(group.writes, result.getResults())) {
-    yielded.push_back(inside.lookup(body[value].op->getResult(0)));
-    outside.map(body[value].op->getResult(0), written);
+  for (auto [i, written] : llvm::enumerate(result.getResults())) {
+    Value value = body[group.writes[i]].op->getResult(0);
+    yielded.push_back(inside.lookup(value));
+    outside.map(value, written);
+    copies[{value, group.orders[i]}] = written;
   }
   builder.create<YieldOp>(location, yielded);
 }

@@ -129,6 +129,31 @@ def DifferentiatePass : FlowPass<"flow-differentiate"> {
   ];
 }
 
+def FlattenSumsPass : FlowPass<"flow-flatten-sums"> {
+  let summary = "Sums edges to nodes at once instead of to pairs first.";
+  let description = [{
+    A mean over the edges of each pair, and the sum over the pairs of a node, is one sum in which each edge has a factor:
+    ```mlir
+    %m = flow.reduce mean %x via dst_pair : …                    // a walk that ends a row of 64 numbers at every pair
+    %y = flow.reduce sum %m via node : …                         // and one that reads them
+    ->
+    %n = flow.reduce sum %ones via dst_pair : …                  // how many edges each pair has
+    %c = flow.div %one, %n[dst_pair] : … -> <edge, f32, device>  // once for a graph
+    %t = flow.mul %x, %c : …
+    %y = flow.reduce sum %t via dst : …
+    ```
+    The inner sum may also be a `sum`, and the outer one a `mean`. Between the two, rows may be multiplied by, or divided
+    by, what is no sum of the same edges; negated, reshaped and expanded; sums may be added to one another.
+
+    The pass leaves alone maxima and minima, rows of pairs that another op reads as well, and pairs with a factor for each
+    of their numbers: a remark says which of these it is. Every pair has an edge, so no mean is over nothing. The pass
+    compares no times: whether one walk over edges takes less time than one over edges and one over pairs depends on the
+    machine, so `default` compares plans with this pass and without it. It runs before `flow-differentiate`: the gradients
+    of a sum of edges are sums of edges as well.
+  }];
+  let statistics = [Statistic<"numFlattened", "num-flattened", "Sums of pairs that became sums of edges">];
+}
+
 def FormGroupsPass : FlowPass<"flow-form-groups"> {
   let summary = "Makes each fusion group an op: a loop with its sweeps, inputs and outputs.";
   let description = [{

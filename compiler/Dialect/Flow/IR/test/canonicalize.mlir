@@ -160,3 +160,36 @@ func.func @mean_of_a_constant_at_nodes(%x: !flow.rows<node, f32, device>) -> !fl
   // CHECK: flow.reduce mean
   return %r : !flow.rows<node, f32, device>
 }
+
+// One over the number of a pair's edges is neither inf nor NaN: a gradient of 0 need not be looked for.
+// CHECK-LABEL: func.func @chain_of_share(
+// CHECK: %[[C:.*]] = flow.div
+// CHECK: %[[M:.*]] = flow.mul %arg0[dst], %[[C]]
+// CHECK: %[[P:.*]] = flow.div
+// CHECK: %[[Q:.*]] = flow.mul %arg0[dst], %[[P]][dst_pair]
+// CHECK: return %[[M]], %[[Q]]
+func.func @chain_of_share(%g: !flow.rows<node, 4xf32, device>) -> (!flow.rows<edge, 4xf32, device>, !flow.rows<edge, 4xf32, device>) {
+  %one = flow.constant 1.0 : <one, f32, device>
+  %ones = flow.spread %one via one : <one, f32, device> -> <edge, f32, device>
+  %n = flow.reduce sum %ones via dst_pair : <edge, f32, device> -> <dst_pair, f32, device>
+  %pairs = flow.spread %one via one : <one, f32, device> -> <dst_pair, f32, device>
+  %k = flow.reduce sum %pairs via node : <dst_pair, f32, device> -> <node, f32, device>
+  %b = flow.mul %n[dst_pair], %k[dst] : <dst_pair, f32, device>, <node, f32, device> -> <edge, f32, device>
+  %c = flow.div %one[one], %b : <one, f32, device>, <edge, f32, device> -> <edge, f32, device>
+  %m = flow.chain %g[dst], %c : <node, 4xf32, device>, <edge, f32, device> -> <edge, 4xf32, device>
+  %d = flow.div %one[one], %n : <one, f32, device>, <dst_pair, f32, device> -> <dst_pair, f32, device>
+  %q = flow.chain %g[dst], %d[dst_pair] : <node, 4xf32, device>, <dst_pair, f32, device> -> <edge, 4xf32, device>
+  return %m, %q : !flow.rows<edge, 4xf32, device>, !flow.rows<edge, 4xf32, device>
+}
+
+// A node without edges divides by 0.
+// CHECK-LABEL: func.func @chain_of_nothing(
+// CHECK: flow.chain
+func.func @chain_of_nothing(%g: !flow.rows<node, 4xf32, device>) -> !flow.rows<node, 4xf32, device> {
+  %one = flow.constant 1.0 : <one, f32, device>
+  %ones = flow.spread %one via one : <one, f32, device> -> <edge, f32, device>
+  %n = flow.reduce sum %ones via dst : <edge, f32, device> -> <node, f32, device>
+  %d = flow.div %one[one], %n : <one, f32, device>, <node, f32, device> -> <node, f32, device>
+  %q = flow.chain %g, %d : <node, 4xf32, device>, <node, f32, device> -> <node, 4xf32, device>
+  return %q : !flow.rows<node, 4xf32, device>
+}

@@ -137,3 +137,19 @@ func.func @own_side(%g: !flow.rows<node, 64xf32, device>, %n: !flow.rows<dst_pai
   %s = flow.reduce sum %m via dst : <edge, 64xf32, device> -> <node, 64xf32, device>
   return %s : !flow.rows<node, 64xf32, device>
 }
+
+// -----
+
+// What runs once for a graph takes no time, whatever it reads. In a loop that runs every time, a number for each edge in
+// order is read sooner than a number for each pair at random.
+// CHECK-LABEL: func.func @once_for_a_graph
+// CHECK: flow.div %{{.*}}[one], %{{.*}}[src_pair] : {{.*}} -> <edge, f32, device>
+func.func @once_for_a_graph(%x: !flow.rows<node, 64xf32, device>) -> !flow.rows<node, 64xf32, device> {
+  %one = flow.constant 1.0 : <one, f32, device>
+  %ones = flow.spread %one via one : <one, f32, device> -> <edge, f32, device>
+  %n = flow.reduce sum %ones via src_pair : <edge, f32, device> -> <src_pair, f32, device>
+  %c = flow.div %one[one], %n[src_pair] : <one, f32, device>, <src_pair, f32, device> -> <edge, f32, device>
+  %m = flow.mul %x[src], %c : <node, 64xf32, device>, <edge, f32, device> -> <edge, 64xf32, device>
+  %s = flow.reduce sum %m via dst : <edge, 64xf32, device> -> <node, 64xf32, device>
+  return %s : !flow.rows<node, 64xf32, device>
+}

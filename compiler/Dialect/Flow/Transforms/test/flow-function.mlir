@@ -1,6 +1,7 @@
 // Passes leave declarations and nested modules as they are, and have nothing to say about functions without ops.
 // RUN: hector-opt %s --flow-aggregate-first | FileCheck %s
 // RUN: hector-opt %s --flow-compact-rows | FileCheck %s
+// RUN: hector-opt %s --flow-flatten-sums | FileCheck %s
 // RUN: hector-opt %s --flow-form-groups | FileCheck %s
 // RUN: hector-opt %s --flow-linear-reorder | FileCheck %s
 // RUN: hector-opt %s --flow-print-cost | FileCheck %s --check-prefixes CHECK,COST

@@ -69,3 +69,23 @@ func.func @constants(%x: !flow.rows<node, f32, device>) -> (!flow.rows<node, f32
   %y = flow.mul %x, %c[one] : <node, f32, device>, <one, f32, device> -> <node, f32, device>
   return %y, %x, %c : !flow.rows<node, f32, device>, !flow.rows<node, f32, device>, !flow.rows<one, f32, device>
 }
+
+// -----
+
+// What runs once for a graph is stored in each order in which it is read row after row.
+// CHECK-LABEL: func.func @copies
+// CHECK: %[[C:.*]]:2 = flow.group by_src edge graph {{.*}} in (by_dst, by_src) {
+// CHECK: flow.yield %[[D:.*]], %[[D]]
+// CHECK: flow.group by_dst edge forward ({{.*}} = %[[C]]#0)
+// CHECK: flow.group by_src edge forward ({{.*}} = %[[C]]#1)
+func.func @copies(%x: !flow.rows<node, 64xf32, device>) -> (!flow.rows<node, 64xf32, device>, !flow.rows<node, 64xf32, device>) {
+  %one = flow.constant 1.0 : <one, f32, device>
+  %ones = flow.spread %one via one : <one, f32, device> -> <edge, f32, device>
+  %n = flow.reduce sum %ones via src : <edge, f32, device> -> <node, f32, device>
+  %c = flow.div %one[one], %n[src] : <one, f32, device>, <node, f32, device> -> <edge, f32, device>
+  %m = flow.mul %x[src], %c : <node, 64xf32, device>, <edge, f32, device> -> <edge, 64xf32, device>
+  %s = flow.reduce sum %m via dst : <edge, 64xf32, device> -> <node, 64xf32, device>
+  %k = flow.mul %x[dst], %c : <node, 64xf32, device>, <edge, f32, device> -> <edge, 64xf32, device>
+  %t = flow.reduce sum %k via src : <edge, 64xf32, device> -> <node, 64xf32, device>
+  return %s, %t : !flow.rows<node, 64xf32, device>, !flow.rows<node, 64xf32, device>
+}
