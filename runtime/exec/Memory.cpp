@@ -368,7 +368,9 @@ static MemoryPlan layOut(const Plan &plan, const GraphNumbers &graph, std::span<
     needs.totals.reserve(launch.totals.size());
     for (const TotalSpec &total : launch.totals) {
       const int64_t targets = graph.rows[total.target], pieces = launches[i].pieces;
-      const int64_t rows = total.slots == TotalSpec::Slots::Sorted ? add(pieces, targets) : multiply(pieces, targets);
+      const int64_t rows = total.slots == TotalSpec::Slots::Rows     ? graph.rows[launch.domain]
+                           : total.slots == TotalSpec::Slots::Sorted ? add(pieces, targets)
+                                                                     : multiply(pieces, targets);
       needs.totals.push_back({multiply(rows, total.rowBytes), step, step});
       all.push_back(&needs.totals.back());
     }

@@ -62,6 +62,8 @@ static Pieces cutForDevice(const Launch &launch, const GraphNumbers &numbers, in
   constexpr int64_t kMostTotalBytes = int64_t{64} << 20;
   double bytesPerPiece = 0;
   for (const TotalSpec &total : launch.totals) {
+    if (total.slots == TotalSpec::Slots::Rows)
+      continue;  // as many rows, however they are cut
     const bool isSorted = total.slots == TotalSpec::Slots::Sorted;
     bytesPerPiece +=
         static_cast<double>(total.rowBytes) * static_cast<double>(isSorted ? 1 : numbers.rows[total.target]);

@@ -106,6 +106,21 @@ void CudaWriter::writeStep(kern::StepOp step) {
     return;
   }
   auto total = step.getAcc().getDefiningOp<kern::TotalOp>();
+  if (total && isByRow) {
+    NameScope scope(*this);
+    body.openBlock();
+    declareSlot(total, cpp::levelName(kernel.getDomain()));
+    const std::string to = accs.at(total.getResult()).names.front();
+    if (kern::rowSize(step.getRows().front().getType()) > 1) {
+      writeRow(to, step.getRows().front(), "");
+    } else {
+      std::string number = inRegisters(step.getRows().front());
+      body.line("if (lanes.isFirst())");
+      body.indented("*" + to + " = " + number + ";");
+    }
+    body.close();
+    return;
+  }
   const AccKind kind = total ? total.getKind() : step.getAcc().getDefiningOp<kern::AccOp>().getKind();
   const int64_t size = kern::rowSize(step.getAcc().getType().getRows().front());
   // The row of a total that is not sorted is found for each step.
@@ -244,7 +259,74 @@ static bool startsAligned(int64_t heads, int64_t columns, Type element) {
   return heads == 1 || columns * (element.isF64() ? 8 : 2) % 16 == 0;
 }
 
+bool CudaWriter::isOfMatrices(kern::ProductOp product) const {
+  return isWide && product.getHeads() > 1 && product.getSharedWeights() && !product.getSharedRows();
+}
+
+bool CudaWriter::isOfMatrices(kern::OuterOp outer) const {
+  return isWide && isByRow && outer.getHeads() > 1 && outer.getSharedTotal() && !outer.getSharedLeft() &&
+         !outer.getSharedRight();
+}
+
+std::string CudaWriter::matrixProduct(const std::string &type, int64_t numRows, int64_t terms, int64_t columns,
+                                      const std::string &guard, const std::string &left, const std::string &right,
+                                      const std::string &result) {
+  const int bytes = type == "double" ? 8 : 4;
+  slabBytes = std::max<int64_t>(slabBytes, cuda::slabsOf(static_cast<int>(terms), bytes).bytes);
+  return "cuda::multiplyMatrices<" + type + ", " + std::to_string(numRows) + ", " + std::to_string(terms) + ", " +
+         std::to_string(columns) + ", cuda::Guard::" + guard + ">(" + left + ", " + right + ", " + result + ", slabs);";
+}
+
+/// A matrix at `numbers`, whose rows and columns are so far apart.
+static std::string matrixAt(int64_t down, int64_t across, const std::string &numbers) {
+  return "cuda::matrixOf<" + std::to_string(down) + ", " + std::to_string(across) + ">(" + bare(numbers) + ")";
+}
+
+/// A product of two matrices within a row: result[k0][k1] = Σ a·b, where `a` has no k1, and `b` no k0.
+bool CudaWriter::writeMatrixProduct(kern::MapOp map) {
+  if (!isWide || map.getFn() != kern::Fn::Mul || map.getCombine() != flow::ReduceKind::Sum ||
+      map.getSizes().size() != 2 || map.getReduced().front() == 1)
+    return false;
+  Value result = map.getResult();
+  Type element = kern::elementType(result.getType());
+  llvm::SmallVector<int64_t> strides[2];  // along k0, k1 and r; then the first number
+  for (unsigned i = 0; i < 2; ++i) {
+    if (!rows.at(map.getOperand(i)).isPointer || kern::elementType(map.getOperand(i).getType()) != element)
+      return false;
+    auto found =
+        cpp::stridesOf(mlir::cast<mlir::AffineMapAttr>(map.getMaps()[i]).getValue().getResult(0), /*numAxes=*/3);
+    if (!found)
+      return false;
+    strides[i] = *found;
+  }
+  const unsigned left = strides[0][1] == 0 ? 0 : 1, right = 1 - left;
+  const llvm::SmallVector<int64_t> &a = strides[left], &b = strides[right];
+  if (a[1] != 0 || b[0] != 0 || (a[0] != 1 && a[2] != 1) || (b[1] != 1 && b[2] != 1))
+    return false;
+  auto matrix = [&](unsigned operand, int64_t down, int64_t across) {
+    const std::string &name = rows.at(map.getOperand(operand)).name;
+    return matrixAt(down, across, strides[operand][3] == 0 ? name : name + " + " + std::to_string(strides[operand][3]));
+  };
+  const int64_t numRows = map.getSizes()[0], columns = map.getSizes()[1];
+  std::string name = takeShared(baseOf(map.getLoc(), "product") + "_row", element, numRows * columns);
+  body.line(matrixProduct(numberName(element), numRows, map.getReduced().front(), columns, "None",
+                          matrix(left, a[0], a[2]), matrix(right, b[2], b[1]), name));
+  body.line("cuda::syncBlock();");
+  rows[result] = {.name = name, .isPointer = true, .stored = element};
+  return true;
+}
+
 void CudaWriter::writeProduct(kern::ProductOp product) {
+  if (isOfMatrices(product)) {
+    const Buffer left = buffers.at(product.getRows()), result = buffers.at(product.getResult());
+    const int64_t inner = product.getInner(), outer = product.getOuter();
+    body.line(matrixProduct(numberName(result.element), product.getHeads(), inner, outer,
+                            product.getGuarded() ? "Rows" : "None", matrixAt(inner, 1, left.tile),
+                            product.getTransposed() ? matrixAt(1, inner, matrixOf(product))
+                                                    : matrixAt(outer, 1, matrixOf(product)),
+                            result.tile));
+    return;
+  }
   const Buffer left = buffers.at(product.getRows()), result = buffers.at(product.getResult());
   const int64_t inner = product.getInner(), outer = product.getOuter(), heads = product.getHeads();
   const std::string number = numberName(left.element),
@@ -347,6 +429,21 @@ void CudaWriter::writeOuter(kern::OuterOp outer) {
     heads > 1 ? body.indented(line) : body.line(line);
   };
   NameScope scope(*this);
+  if (isByRow) {
+    body.openBlock();
+    declareSlot(total, cpp::levelName(kernel.getDomain()));
+    const std::string &to = accs.at(outer.getTotal()).names.front();
+    if (isOfMatrices(outer)) {
+      body.line(matrixProduct(numberName(left.element), inner, heads, columns, "Terms", matrixAt(1, inner, left.tile),
+                              matrixAt(columns, 1, right.tile), to));
+    } else {
+      clearSlot(to, kern::rowSize(outer.getTotal().getType().getRows().front()),
+                bare(literal(0, left.element)));
+      call("");
+    }
+    body.close();
+    return;
+  }
   const bool isOne = total.getTable().getType().getDomain() == Domain::One;
   if (total.getSorted() || isOne) {
     body.openBlock();
@@ -410,6 +507,13 @@ void CudaWriter::declareSlot(kern::TotalOp total, const std::string &slot) {
   accs[total.getResult()] = acc;
 }
 
+/// The whole block sets the row of a total to what it starts with.
+void CudaWriter::clearSlot(const std::string &name, int64_t size, const std::string &start) {
+  body.line("for (int k = cuda::threadInBlock(); k < " + std::to_string(size) + "; k += cuda::numThreads())");
+  body.indented(name + "[k] = " + start + ";");
+  body.line("cuda::syncBlock();");
+}
+
 void CudaWriter::startTotal(kern::TotalOp total, const std::string &slot) {
   Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
   const int64_t size = kern::rowSize(row);
@@ -434,9 +538,7 @@ void CudaWriter::startTotal(kern::TotalOp total, const std::string &slot) {
   const Acc acc = accs.at(total.getResult());
   const std::string start = bare(startOf(total.getKind(), element));
   if (products) {
-    body.line("for (int k = cuda::threadInBlock(); k < " + std::to_string(size) + "; k += cuda::numThreads())");
-    body.indented(acc.names.front() + "[k] = " + start + ";");
-    body.line("cuda::syncBlock();");
+    clearSlot(acc.names.front(), size, start);
   } else {
     // A single number is written by the lane that will add to it: others may be late.
     body.open(std::string("if (lanes.groupInWarp() == 0") + (size == 1 ? " && lanes.isFirst())" : ")"));
@@ -553,19 +655,6 @@ void CudaWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) {
   if (kind == AccKind::Nearest)
     out.line(numberName(comparedType(total.getResult())) +
              " distance = " + bare(literal(HUGE_VAL, comparedType(total.getResult()))) + ";");
-  if (total.getSorted()) {
-    std::string types =
-        formVariables.lookup(exec::formName({.kind = FormKind::Types, .types = cpp::typedRows(kernel.getDomain())}));
-    out.line("const int64_t firstRow = " + types + "[target], lastRow = " + types + "[target + 1];");
-    out.line("const int64_t end = firstRow < lastRow ? (lastRow - 1) / sizes.grain + 1 : 0;");
-    out.line("HECTOR_UNROLL_SOME");
-    out.open("for (int64_t piece = firstRow / sizes.grain; piece < end; ++piece)");
-    out.line("const " + type + " *part = " + totalRow(total, "piece + target") + ";");
-  } else {
-    out.line("HECTOR_UNROLL_SOME");
-    out.open("for (int64_t piece = 0; piece < sizes.pieces; ++piece)");
-    out.line("const " + type + " *part = " + totalRow(total, "piece * " + count(target) + " + target") + ";");
-  }
   // Parts of products lie as the products are computed.
   std::string place = "k";
   if (kern::OuterOp products = productsOf(total); products && products.getTransposed()) {
@@ -573,15 +662,39 @@ void CudaWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) {
                       matrix = std::to_string(products.getInner() * products.getOuter());
     place = "k / " + matrix + " * " + matrix + " + k % " + rows + " * " + columns + " + k % " + matrix + " / " + rows;
   }
-  if (kind == AccKind::Nearest)
-    out.line("cuda::takeNearer(value, distance, part[k], reinterpret_cast<const " +
-             numberName(comparedType(total.getResult())) + " *>(part + " + std::to_string(size) + ")[k]);");
-  else
-    out.line(cpp::taking(space, kind, "value", "part[" + place + "]"));
-  if (cpp::needsCount(kind))
-    out.line("count += *reinterpret_cast<const int64_t *>(part + " + std::to_string(cpp::countPlace(size, element)) +
-             ");");
-  out.close();
+  if (isByRow) {
+    const std::string row = cpp::levelName(kernel.getDomain());
+    auto lambda = [&](const std::string &value) { return "[&](int64_t " + row + ") { return " + value + "; }"; };
+    out.line("cuda::takeRows<" + type + ">(");
+    out.indented(count(kernel.getDomain()) + ", " +
+                 lambda(pathTo(total.getLevel(), total.getPath()) + " == target") + ",");
+    out.indented(lambda(totalRow(total, row) + "[" + place + "]") + ",");
+    out.indented("[&](" + type + " part) { " + cpp::taking(space, kind, "value", "part") +
+                 (cpp::needsCount(kind) ? " ++count; });" : " });"));
+  } else {
+    if (total.getSorted()) {
+      std::string types =
+          formVariables.lookup(exec::formName({.kind = FormKind::Types, .types = cpp::typedRows(kernel.getDomain())}));
+      out.line("const int64_t firstRow = " + types + "[target], lastRow = " + types + "[target + 1];");
+      out.line("const int64_t end = firstRow < lastRow ? (lastRow - 1) / sizes.grain + 1 : 0;");
+      out.line("HECTOR_UNROLL_SOME");
+      out.open("for (int64_t piece = firstRow / sizes.grain; piece < end; ++piece)");
+      out.line("const " + type + " *part = " + totalRow(total, "piece + target") + ";");
+    } else {
+      out.line("HECTOR_UNROLL_SOME");
+      out.open("for (int64_t piece = 0; piece < sizes.pieces; ++piece)");
+      out.line("const " + type + " *part = " + totalRow(total, "piece * " + count(target) + " + target") + ";");
+    }
+    if (kind == AccKind::Nearest)
+      out.line("cuda::takeNearer(value, distance, part[k], reinterpret_cast<const " +
+               numberName(comparedType(total.getResult())) + " *>(part + " + std::to_string(size) + ")[k]);");
+    else
+      out.line(cpp::taking(space, kind, "value", "part[" + place + "]"));
+    if (cpp::needsCount(kind))
+      out.line("count += *reinterpret_cast<const int64_t *>(part + " + std::to_string(cpp::countPlace(size, element)) +
+               ");");
+    out.close();
+  }
   auto initAt = [&](unsigned i) {
     Value init = total.getInit()[i];
     Type stored = mlir::cast<RowsType>(init.getType()).getElementType();
