@@ -5,6 +5,8 @@
 #include "kernels/cuda/dropout.cuh"
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/math.cuh"
+#include "kernels/cuda/matrices.cuh"
+#include "kernels/cuda/pieces.cuh"
 #include "kernels/cuda/products.cuh"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/storage.cuh"
@@ -172,3 +174,27 @@ extern "C" __global__ void useTraversal(const double *numbers, double *result, c
   useWalks(walk, longs, longs, rows, static_cast<LargestRows::Part *>(carry));
 }
 HECTOR_CUDA_KERNEL(useTraversal)
+template <class T, int kRows, int kTerms, int kColumns, class Stored>
+__device__ void useMatrixProducts(const Stored *a, const T *b, T *c) {
+  unsigned char *memory = cuda::sharedMemory<unsigned char>();
+  const cuda::BlockLanes<256> lanes(memory);
+  lanes.share(c, lanes.load<kTerms * kColumns>(b));
+  c[0] = lanes.sum(c[1]) + lanes.largest(c[2]) + lanes.least(c[3]);
+  const auto right = cuda::matrixOf<kColumns, 1>(b);
+  cuda::multiplyMatrices<T, kRows, kTerms, kColumns>(cuda::matrixOf<kTerms, 1>(a), right, c, memory + 64);
+  cuda::multiplyMatrices<T, kRows, kTerms, kColumns, cuda::Guard::Rows>(
+      cuda::matrixOf<kTerms, 1>(a), cuda::matrixOf<1, kTerms>(b), c, memory + 64);
+  cuda::multiplyMatrices<T, kRows, kTerms, kColumns, cuda::Guard::Terms>(cuda::matrixOf<1, kRows>(a), right, c,
+                                                                         memory + 64);
+  cuda::takeRows<T>(
+      kRows, [&](int64_t row) { return row % 3 == 0; },
+      [&](int64_t row) { return cuda::totalRow<T>(c, 64, row)[0]; }, [&](T number) { c[1] += number; });
+}
+extern "C" __global__ __launch_bounds__(256, 2) void useAllMatrixProducts(const float *a, const cuda::bf16 *stored,
+                                                                          float *c, const double *doubles,
+                                                                          double *cOfDoubles) {
+  useMatrixProducts<float, 64, 64, 64>(a, a, c);
+  useMatrixProducts<float, 5, 130, 66>(stored, a, c);
+  useMatrixProducts<double, 64, 64, 64>(doubles, doubles, cOfDoubles);
+}
+HECTOR_CUDA_KERNEL(useAllMatrixProducts)

@@ -341,4 +341,51 @@ private:
   }
 };
 
+/// All kLanes threads of a block as one group, for rows of thousands of numbers. They part ways at no statement that
+/// waits. What lanes of a warp exchange by shuffles goes through shared memory here; parts of rows and numbers of other
+/// lanes are not asked for.
+template <int kLanes> class BlockLanes : public Lanes<kLanes> {
+  static constexpr int kWarps = kLanes / kWarp;
+
+public:
+  /// What `scratch`, in shared memory, takes.
+  static constexpr int kBytes = kWarps * 8;
+
+  __device__ __forceinline__ explicit BlockLanes(void *scratch) : scratch(scratch) {}
+
+  __device__ __forceinline__ static void sync() { syncBlock(); }
+  template <int kSize, class T, class Stored>
+  __device__ __forceinline__ static void share(Stored *to, const Row<T, kSize, kLanes> &row) {
+    sync();
+    Lanes<kLanes>::template store<kSize>(to, row);
+    sync();
+  }
+  /// Combines a number of each lane: those of a warp as `Lanes` does, then the warps in order.
+  template <class T, class F> __device__ __forceinline__ T combine(T value, F &&take) const {
+    T *values = static_cast<T *>(scratch);
+    value = Lanes<kWarp>::combine(value, take);
+    sync();
+    if (cuda::lane() == 0)
+      values[warp()] = value;
+    sync();
+    value = values[0];
+    HECTOR_UNROLL
+    for (int other = 1; other < kWarps; ++other)
+      value = take(value, values[other]);
+    return value;
+  }
+  template <class T> __device__ __forceinline__ T sum(T value) const {
+    return combine(value, [](T a, T b) { return a + b; });
+  }
+  template <class T> __device__ __forceinline__ T largest(T value) const {
+    return combine(value, [](T a, T b) { return b != b ? b : larger(a, b); });
+  }
+  template <class T> __device__ __forceinline__ T least(T value) const {
+    return combine(value, [](T a, T b) { return b != b ? b : smaller(a, b); });
+  }
+
+private:
+  void *scratch;
+};
+
 }  // namespace hector::cuda

@@ -25,15 +25,15 @@ static int64_t multiply(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? kTooMany : product;
 }
 
-/// The rows in which pieces leave their parts of a total.
-static int64_t rowsOfTotal(TotalSpec::Slots slots, int64_t pieces, int64_t targets) {
+/// The rows in which the pieces of a launch, or its rows, leave their parts of a total.
+static int64_t rowsOfTotal(TotalSpec::Slots slots, int64_t pieces, int64_t targets, int64_t rows) {
   switch (slots) {
   case TotalSpec::Slots::Sorted:
     return add(pieces, targets);
   case TotalSpec::Slots::Full:
     return multiply(pieces, targets);
-  case TotalSpec::Slots::PerRow:
-    return pieces;
+  case TotalSpec::Slots::Rows:
+    return rows;
   }
   return 0;
 }
@@ -381,7 +381,7 @@ static MemoryPlan layOut(const Plan &plan, const GraphNumbers &graph, std::span<
     needs.totals.reserve(launch.totals.size());
     for (const TotalSpec &total : launch.totals) {
       const int64_t targets = graph.rows[total.target], pieces = launches[i].pieces;
-      needs.totals.push_back({multiply(rowsOfTotal(total.slots, pieces, targets), total.rowBytes), step, step});
+      needs.totals.push_back({multiply(rowsOfTotal(total.slots, pieces, targets, graph.rows[launch.domain]), total.rowBytes), step, step});
       all.push_back(&needs.totals.back());
     }
     if (launch.device) {

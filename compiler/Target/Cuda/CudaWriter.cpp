@@ -58,6 +58,31 @@ void CudaWriter::chooseLanes(int numbers) {
     lanes *= 2;
 }
 
+bool CudaWriter::hasTotalsByRow() {
+  // There are few relations, so that each may have a slot for what it adds.
+  return !totals.empty() && kernel.getDomain() == Domain::EdgeType && llvm::all_of(totals, [](kern::TotalOp total) {
+    return !total.getSorted() && total.getTable().getType().getDomain() != Domain::One &&
+           total.getKind() != AccKind::Nearest;
+  });
+}
+
+/// Rows of thousands of numbers, such as matrices: there are few of them, and each has work for a block.
+void CudaWriter::chooseWide() {
+  constexpr int64_t kLeastNumbers = 1024;
+  bool isLong = false, isCut = !totals.empty() && !isByRow;
+  kernel.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      isLong |= !mlir::isa<kern::AccType, kern::BufferType, RowsType>(type) && kern::rowSize(type) > kLeastNumbers;
+    isCut |= isOfBlocks && mlir::isa<kern::TileOp>(op) && tileRows > 1;
+  });
+  if (!isLong || isCut || flow::isTraversal(kernel.getLoop()))
+    return;
+  isWide = true;
+  random.clear();
+  lanes = kThreads;
+  blockBytes = cpp::roundUp(lanes / 32 * 8, 16);
+}
+
 int64_t CudaWriter::ownNumbers(int64_t size) const {
   const int64_t pack = size % 4 == 0 && size >= 4 * lanes ? 4 : size % 2 == 0 && size >= 2 * lanes ? 2 : 1;
   return (size + lanes * pack - 1) / (lanes * pack) * pack;
@@ -115,7 +140,7 @@ void CudaWriter::writeFor(kern::ForOp loop) {
 }
 
 void CudaWriter::chooseTiles(kern::TileOp tile) {
-  tileRows = tile.getHeight().value_or(1);
+  tileRows = isByRow ? 1 : tile.getHeight().value_or(1);
   if (!isOfBlocks)
     return;
   hasOperands = tileRows > 1;
@@ -362,14 +387,21 @@ void CudaWriter::writeTileBody(kern::TileOp tile) {
     return writeBlock(block);
   // A matrix may be that of the single row.
   if (tileRows == 1 && tile.getDomain() != Domain::One &&
-      llvm::any_of(block.getOps<kern::ProductOp>(),
-                   [&](kern::ProductOp product) { return product.getLevel() == tile.getDomain(); }))
-    body.line("const int64_t " + cpp::levelName(tile.getDomain()) + " = first;");
+      (isWide || isByRow || llvm::any_of(block.getOps<kern::ProductOp>(), [&](kern::ProductOp product) {
+         return product.getLevel() == tile.getDomain();
+       })))
+    body.line("[[maybe_unused]] const int64_t " + cpp::levelName(tile.getDomain()) + " = first;");
   bool isFirst = true, wasProduct = false, wasLoop = false;
   for (Operation &op : block) {
     if (mlir::isa<kern::BufferOp>(op) || (mlir::isa<kern::LoadOp>(op) && tileRows > 1))
       continue;  // written before the loop over tiles
     const bool isProduct = mlir::isa<kern::ProductOp, kern::OuterOp>(op), isLoop = mlir::isa<kern::ForOp>(op);
+    // Products read rows of tables where they are.
+    if (isLoop && isWide && llvm::all_of(op.getRegion(0).front(), [&](Operation &inner) {
+          auto put = mlir::dyn_cast<kern::PutOp>(inner);
+          return mlir::isa<kern::LoadOp>(inner) || (put && onlyLoadOf(put.getBuffer().getDefiningOp<kern::BufferOp>()));
+        }))
+      continue;
     if ((isProduct && wasLoop) || (isLoop && wasProduct))
       body.line("cuda::syncBlock();");
     if (isLoop && isFirst && !ahead.empty())
@@ -386,7 +418,7 @@ void CudaWriter::writeTileBody(kern::TileOp tile) {
     wasProduct = isProduct || (wasProduct && !isLoop);
     wasLoop = isLoop || (wasLoop && !isProduct);
   }
-  body.line(wasProduct ? "cuda::syncBlock();" : "cuda::syncWarp();");
+  body.line(wasProduct || isWide ? "cuda::syncBlock();" : "cuda::syncWarp();");
 }
 
 /// The loop whose rows were copied to shared memory. Then those of the next tile are.
@@ -472,15 +504,9 @@ void CudaWriter::writePieces() {
             count(facts.unit) + ");");
   NameScope scope(*this);
   for (kern::TotalOp total : totals) {
-    if (total.getSorted())
+    if (total.getSorted() || isByRow)
       continue;
     if (total.getTable().getType().getDomain() == Domain::One) {
-      startTotal(total, "piece");
-      continue;
-    }
-    if (hasPartPerRow(total)) {
-      // The join looks for it, and has the parameters of the kernel.
-      targetPaths[total] = pathTo(total.getLevel(), total.getPath());
       startTotal(total, "piece");
       continue;
     }
@@ -593,21 +619,25 @@ void CudaWriter::write(Writer &out) {
   chooseLanes(4);
   if (canChunk())
     return writeChunks(out);
-  isSerial = llvm::any_of(totals, [&](kern::TotalOp total) {
+  isByRow = hasTotalsByRow();
+  if (isByRow) {
+    for (exec::TotalSpec &total : facts.totals)
+      total.slots = exec::TotalSpec::Slots::Rows;
+    for (kern::TotalOp total : totals)
+      (void)pathTo(total.getLevel(), total.getPath());  // the join reads it, and has the parameters of the kernel
+  }
+  isSerial = !isByRow && llvm::any_of(totals, [&](kern::TotalOp total) {
     return isInMemory(total) && llvm::any_of(total.getResult().getUsers(), llvm::IsaPred<kern::StepOp>);
   });
   kernel.walk([&](Operation *op) { isOfBlocks |= mlir::isa<kern::ProductOp, kern::OuterOp>(op); });
-  if (!isOfBlocks && (kernel.getDomain() == Domain::EdgeType || kernel.getDomain() == Domain::NodeType))
-    for (auto [total, spec] : llvm::zip_equal(totals, facts.totals))
-      if (!total.getSorted() && total.getTable().getType().getDomain() != Domain::One)
-        spec.slots = exec::TotalSpec::Slots::PerRow;
   // Tiles without products are rows like any others.
-  isTiled = isOfBlocks || !totals.empty() ||
+  isTiled = isOfBlocks || (!totals.empty() && !isByRow) ||
             llvm::any_of(block.getOps<kern::TileOp>(), [](kern::TileOp tile) { return tile.getType().has_value(); });
   if (isOfBlocks)
     chooseLanes(8);
   for (auto tile : block.getOps<kern::TileOp>())
     chooseTiles(tile);
+  chooseWide();
   launch.tileRows = tileRows;
   for (size_t i = 0; i < totals.size(); ++i)
     taken.insert("totals" + std::to_string(i));
@@ -622,10 +652,13 @@ void CudaWriter::write(Writer &out) {
   if (joinBytes > 0)
     prologue.push_back("unsigned char *joinMemory = blockMemory + " + std::to_string(blockBytes) + ";");
   blockBytes += cpp::roundUp(joinBytes, 16);
+  if (slabBytes > 0)
+    prologue.push_back("unsigned char *slabs = blockMemory + " + std::to_string(blockBytes) + ";");
+  blockBytes += slabBytes;
   launch.schedule = isOfBlocks ? exec::Schedule::Tiles : isTiled ? exec::Schedule::Pieces : exec::Schedule::Units;
   launch.lanes = lanes;
   launch.threads = isOfBlocks ? warps * 32 : kThreads;
-  while (!isOfBlocks && launch.threads > 32 && launch.threads / lanes * groupBytes > kSharedBytes)
+  while (!isOfBlocks && !isWide && launch.threads > 32 && launch.threads / lanes * groupBytes > kSharedBytes)
     launch.threads /= 2;
   launch.sharedBytes = blockBytes + launch.threads / lanes * groupBytes;
   if (launch.sharedBytes > exec::kMostSharedBytes)
@@ -639,8 +672,11 @@ void CudaWriter::write(Writer &out) {
 
   writeSummary(out);
   writeHead(out, symbol, launch.threads, warps == 1 ? 1 : launch.blocks);
-  out.line("const cuda::Lanes<" + std::to_string(lanes) + "> lanes;");
-  if (blockBytes > 0)
+  if (isWide)
+    out.line("const cuda::BlockLanes<" + std::to_string(lanes) + "> lanes(cuda::sharedMemory<unsigned char>());");
+  else
+    out.line("const cuda::Lanes<" + std::to_string(lanes) + "> lanes;");
+  if (blockBytes > 0 && (isOfBlocks || slabBytes > 0))
     out.line("unsigned char *blockMemory = cuda::sharedMemory<unsigned char>();");
   if (groupBytes > 0)
     out.line("unsigned char *groupMemory = cuda::sharedMemory<unsigned char>() + " + std::to_string(blockBytes) +
