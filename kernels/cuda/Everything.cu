@@ -167,8 +167,8 @@ __device__ void useWalks(const LargestRows &walk, const Id *unitOf, const Id *of
   cuda::walkRuns<2, 4, 1>(walk, unitOf, rows, 16, carry);
   cuda::finishCut<1>(walk, offsets, rows, 16 * 256, carry);
 }
-extern "C" __global__ void useTraversal(const double *numbers, double *result, const int32_t *ints, const int64_t *longs,
-                                        int64_t rows, void *carry) {
+extern "C" __global__ void useTraversal(const double *numbers, double *result, const int32_t *ints,
+                                        const int64_t *longs, int64_t rows, void *carry) {
   const LargestRows walk = {numbers, result};
   useWalks(walk, ints, ints, rows, static_cast<LargestRows::Part *>(carry));
   useWalks(walk, longs, longs, rows, static_cast<LargestRows::Part *>(carry));
@@ -182,13 +182,10 @@ __device__ void useMatrixProducts(const Stored *a, const T *b, T *c) {
   c[0] = lanes.sum(c[1]) + lanes.largest(c[2]) + lanes.least(c[3]);
   const auto right = cuda::matrixOf<kColumns, 1>(b);
   cuda::multiplyMatrices<T, kRows, kTerms, kColumns>(cuda::matrixOf<kTerms, 1>(a), right, c, memory + 64);
-  cuda::multiplyMatrices<T, kRows, kTerms, kColumns, cuda::Guard::Rows>(
-      cuda::matrixOf<kTerms, 1>(a), cuda::matrixOf<1, kTerms>(b), c, memory + 64);
+  cuda::multiplyMatrices<T, kRows, kTerms, kColumns, cuda::Guard::Rows>(cuda::matrixOf<kTerms, 1>(a),
+                                                                        cuda::matrixOf<1, kTerms>(b), c, memory + 64);
   cuda::multiplyMatrices<T, kRows, kTerms, kColumns, cuda::Guard::Terms>(cuda::matrixOf<1, kRows>(a), right, c,
                                                                          memory + 64);
-  cuda::takeRows<T>(
-      kRows, [&](int64_t row) { return row % 3 == 0; },
-      [&](int64_t row) { return cuda::totalRow<T>(c, 64, row)[0]; }, [&](T number) { c[1] += number; });
 }
 extern "C" __global__ __launch_bounds__(256, 2) void useAllMatrixProducts(const float *a, const cuda::bf16 *stored,
                                                                           float *c, const double *doubles,

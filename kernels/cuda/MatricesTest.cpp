@@ -2,7 +2,6 @@
 
 #include "kernels/cuda/Emulate.h"
 #include "kernels/cuda/lanes.cuh"
-#include "kernels/cuda/pieces.cuh"
 
 #include <cmath>
 #include <limits>
@@ -179,23 +178,6 @@ TEST(CudaBlockLanes, ShareRowsWithAllThreads) {
   });
   for (int i = 0; i < kSize; ++i)
     EXPECT_EQ(turned[i], row[kSize - 1 - i]);
-}
-
-// --- totals that rows add to ----------------------------------------------------------------------------------------
-
-TEST(CudaTotals, TakeTheRowsOfTheirOwnInOrder) {
-  for (int64_t rows : {0, 1, 15, 16, 17, 100}) {
-    std::vector<int> taken;
-    emulate(1, 1, 0, [&] {
-      cuda::takeRows<int>(
-          rows, [](int64_t row) { return row % 3 == 1; }, [](int64_t row) { return static_cast<int>(row); },
-          [&](int row) { taken.push_back(row); });
-    });
-    std::vector<int> expected;
-    for (int row = 1; row < rows; row += 3)
-      expected.push_back(row);
-    EXPECT_EQ(taken, expected) << rows;
-  }
 }
 
 }  // namespace

@@ -214,7 +214,8 @@ __device__ __forceinline__ T shuffle(T value, int from, int width = kWarp, uint3
   return shuffleAs(Shuffle::Index, value, from, width, isWhole ? lanes : lanes & groupLanes(width));
 #else
   using Type = typename ShuffledAs<T>::Type;
-  return static_cast<T>(__shfl_sync(isWhole ? lanes : lanes & groupLanes(width), static_cast<Type>(value), from, width));
+  return static_cast<T>(
+      __shfl_sync(isWhole ? lanes : lanes & groupLanes(width), static_cast<Type>(value), from, width));
 #endif
 }
 /// The value of the lane whose number differs in the bits of `bits`, which are below `width`.
@@ -224,7 +225,8 @@ __device__ __forceinline__ T shuffleXor(T value, int bits, int width = kWarp, ui
   return shuffleAs(Shuffle::Xor, value, bits, width, isWhole ? lanes : lanes & groupLanes(width));
 #else
   using Type = typename ShuffledAs<T>::Type;
-  return static_cast<T>(__shfl_xor_sync(isWhole ? lanes : lanes & groupLanes(width), static_cast<Type>(value), bits, width));
+  return static_cast<T>(
+      __shfl_xor_sync(isWhole ? lanes : lanes & groupLanes(width), static_cast<Type>(value), bits, width));
 #endif
 }
 /// The value of the lane that is `distance` further on in the group; its own where there is none.
@@ -234,8 +236,8 @@ __device__ __forceinline__ T shuffleDown(T value, int distance, int width = kWar
   return shuffleAs(Shuffle::Down, value, distance, width, isWhole ? lanes : lanes & groupLanes(width));
 #else
   using Type = typename ShuffledAs<T>::Type;
-  return static_cast<T>(
-      __shfl_down_sync(isWhole ? lanes : lanes & groupLanes(width), static_cast<Type>(value), static_cast<unsigned>(distance), width));
+  return static_cast<T>(__shfl_down_sync(isWhole ? lanes : lanes & groupLanes(width), static_cast<Type>(value),
+                                         static_cast<unsigned>(distance), width));
 #endif
 }
 
@@ -246,8 +248,8 @@ __device__ __forceinline__ T shuffleUp(T value, int distance, int width = kWarp,
   return shuffleAs(Shuffle::Up, value, distance, width, isWhole ? lanes : lanes & groupLanes(width));
 #else
   using Type = typename ShuffledAs<T>::Type;
-  return static_cast<T>(
-      __shfl_up_sync(isWhole ? lanes : lanes & groupLanes(width), static_cast<Type>(value), static_cast<unsigned>(distance), width));
+  return static_cast<T>(__shfl_up_sync(isWhole ? lanes : lanes & groupLanes(width), static_cast<Type>(value),
+                                       static_cast<unsigned>(distance), width));
 #endif
 }
 

@@ -74,8 +74,8 @@ HECTOR_ANYWHERE constexpr OuterDivision divideOuter(int inner, int outer, int wa
   return way;
 }
 
-/// A product of two matrices goes through slabs in shared memory: some terms of kSide rows of the left one, and of kSide
-/// columns of the right one.
+/// A product of two matrices goes through slabs in shared memory: some terms of kSide rows of the left one, and of
+/// kSide columns of the right one.
 struct MatrixSlabs {
   static constexpr int kSide = 64, kStride = kSide + 4;
   int depth, bytes;

@@ -154,7 +154,7 @@ public:
         continue;
       HECTOR_UNROLL
       for (int part = 0; part < partsOf(kBytes, 16); ++part)
-        copyAsync<kBytes < 16 ? kBytes : 16>(to + place + part * (16 / sizeof(Stored)),
+        copyAsync < kBytes<16 ? kBytes : 16>(to + place + part * (16 / sizeof(Stored)),
                                              from + place + part * (16 / sizeof(Stored)));
     }
   }
@@ -194,7 +194,7 @@ public:
   /// Combines each of kParts equal parts of a row, which start at `start`.
   template <int kParts, class T, int kSize, class F>
   __device__ __forceinline__ static Row<T, kParts, kLanes> combineParts(const Row<T, kSize, kLanes> &row, T start,
-                                                                       F &&take) {
+                                                                        F &&take) {
     static_assert(kParts <= kLanes && kSize % kParts == 0);
     using Here = Shares<kSize, kLanes>;
     constexpr int kPart = kSize / kParts, kWidth = kPart / Here::kPack;
@@ -272,9 +272,9 @@ public:
 
   // --- over the warps of the block ----------------------------------------------------------------------------------
 
-  /// Joins what each of the kWarps warps of the block has; all groups of a warp have the same. All threads take part, and
-  /// all get the same bits: those of the first warp are always on the left. `scratch` is shared memory for a row of each
-  /// warp, aligned to 16 bytes.
+  /// Joins what each of the kWarps warps of the block has; all groups of a warp have the same. All threads take part,
+  /// and all get the same bits: those of the first warp are always on the left. `scratch` is shared memory for a row of
+  /// each warp, aligned to 16 bytes.
   template <int kWarps, class T, int kSize, class F>
   __device__ __forceinline__ static void joinWarps(Row<T, kSize, kLanes> &row, void *scratch, F &&take) {
     T *rows = shareWithWarps(row, scratch);

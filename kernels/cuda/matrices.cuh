@@ -1,7 +1,7 @@
 /// Products of two matrices by all threads of a block, where both are rows of tables: weights contracted with weights.
 ///
-/// A block computes 64 by 64 numbers at a time, each thread 4 by 4 of them, from slabs of both matrices that it copies to
-/// shared memory. Terms are added one after the other, as T: a product has the same bits wherever it is computed.
+/// A block computes 64 by 64 numbers at a time, each thread 4 by 4 of them, from slabs of both matrices that it copies
+/// to shared memory. Terms are added one after the other, as T: a product has the same bits wherever it is computed.
 ///
 /// "Guarded" is what it is in products.cuh: a row of zeros stands for no row at all.
 #pragma once
@@ -30,8 +30,8 @@ __device__ __forceinline__ MatrixOf<kDown, kAcross, Stored> matrixOf(const Store
   return {numbers};
 }
 
-/// Which rows of zeros are no rows: those of the left matrix, which give zeros, or those of the right one, which are terms
-/// that add nothing.
+/// Which rows of zeros are no rows: those of the left matrix, which give zeros, or those of the right one, which are
+/// terms that add nothing.
 enum class Guard { None, Rows, Terms };
 
 /// How the threads of a block, 256 of them, share a product.
@@ -41,8 +41,8 @@ template <class T, int kTerms> struct MatrixBlock {
   static constexpr int kStride = MatrixSlabs::kStride, kDepth = kSlabs.depth;
   static constexpr int kCopied = kDepth * kSide / kThreads;  // numbers of a slab that a thread copies
 
-  /// Number `i` of those that a thread copies: which term, and which row or column. Neighbouring threads read neighbours,
-  /// eight at least, and write to different banks.
+  /// Number `i` of those that a thread copies: which term, and which row or column. Neighbouring threads read
+  /// neighbours, eight at least, and write to different banks.
   template <bool isByTerms> __device__ __forceinline__ static void place(int i, int &term, int &at) {
     const int number = i * kThreads + threadInBlock();
     if constexpr (isByTerms) {
@@ -93,9 +93,9 @@ HECTOR_SELDOM T guardedSum(Left a, Right b, int row, int column) {
 }
 
 /// c[i][j] = Σ_k a(i, k)·b(k, j), for kRows rows, kTerms terms and kColumns columns. The rows of `c` lie one after the
-/// other, from a multiple of 16 bytes on. `slabs` is shared memory of `slabsOf(kTerms, sizeof(T)).bytes`. All 256 threads
-/// of the block call together, after a barrier that follows the writing of `a` and `b`. Another one has to follow before
-/// anyone reads `c`; it is written after all threads have come.
+/// other, from a multiple of 16 bytes on. `slabs` is shared memory of `slabsOf(kTerms, sizeof(T)).bytes`. All 256
+/// threads of the block call together, after a barrier that follows the writing of `a` and `b`. Another one has to
+/// follow before anyone reads `c`; it is written after all threads have come.
 template <class T, int kRows, int kTerms, int kColumns, Guard guard = Guard::None, class Left, class Right>
 __device__ inline void multiplyMatrices(const Left &a, const Right &b, T *c, void *slabs) {
   using Block = MatrixBlock<T, kTerms>;

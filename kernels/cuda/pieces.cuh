@@ -35,8 +35,8 @@ struct PieceRange {
 
 /// Joins what pieces left for each of `targets` rows of kSize numbers, in the order of the pieces. A thread takes a
 /// number. Where there are many pieces, the threads of a block divide those of a few neighbouring numbers among
-/// themselves, and then join what each of them has, neighbours first. Which threads take what depends on sizes alone, so
-/// results repeat bit for bit.
+/// themselves, and then join what each of them has, neighbours first. Which threads take what depends on sizes alone,
+/// so results repeat bit for bit.
 ///
 ///   PieceRange range(target)                  the pieces that may have parts for it
 ///   take(Part &part, piece, target, k)        adds what a piece left for number k of a target
@@ -82,28 +82,6 @@ __device__ __forceinline__ void joinPieces(int64_t targets, int64_t pieces, cons
 /// Row `slot` of a total, whose rows take `rowBytes`.
 template <class T> __device__ __forceinline__ T *totalRow(void *rows, int64_t rowBytes, int64_t slot) {
   return reinterpret_cast<T *>(static_cast<unsigned char *>(rows) + slot * rowBytes);
-}
-
-/// Calls take(part(row)) for those of the first `numRows` rows for which isOf(row) holds, in order. The numbers of
-/// several rows are read together, so that none of them is waited for alone.
-template <class T, class IsOf, class Part, class Take>
-__device__ __forceinline__ void takeRows(int64_t numRows, IsOf &&isOf, Part &&part, Take &&take) {
-  constexpr int kTogether = 16;
-  HECTOR_KEEP_LOOP
-  for (int64_t first = 0; first < numRows; first += kTogether) {
-    bool isTaken[kTogether];
-    T numbers[kTogether];
-    HECTOR_UNROLL
-    for (int i = 0; i < kTogether; ++i)
-      isTaken[i] = first + i < numRows && isOf(first + i);
-    HECTOR_UNROLL
-    for (int i = 0; i < kTogether; ++i)
-      numbers[i] = isTaken[i] ? part(first + i) : T(0);
-    HECTOR_UNROLL
-    for (int i = 0; i < kTogether; ++i)
-      if (isTaken[i])
-        take(numbers[i]);
-  }
 }
 
 }  // namespace hector::cuda

@@ -14,8 +14,8 @@
 ///   Unit enter(unit) const
 ///   Read read(row) const
 ///   void take(Part &, const Unit &, const Read &, unit, row, bool isThere) const
-///                                                    called by all lanes of a warp; of a row that is not there, nothing
-///                                                    is written
+///                                                    called by all lanes of a warp; of a row that is not there,
+///                                                    nothing is written
 ///   void join(Part &, const Part &next) const        joins a part with the one that follows
 ///   void finish(unit, Part) const                    ends a unit, and writes it
 #pragma once
@@ -138,8 +138,8 @@ __device__ __forceinline__ void walkChunks(const Walk &walk, const Id *unitOf, i
 ///
 /// With kRows = 2, rows a to f, and a unit that ends with a, one with d and one with f, groups 0, 1 and 2 have
 ///
-///   a | b    c d    e f        what each group takes: a ends, b goes on; c and d are the rest of a unit; e and f are one
-///   b, bcd                     the parts that go on, joined with those before
+///   a | b    c d    e f        what each group takes: a ends, b goes on; c and d are the rest of a unit; e and f are
+///   one b, bcd                     the parts that go on, joined with those before
 ///
 /// `carry` has two parts for each block of rows, and a part for each lane of a group.
 template <int kLanes, int kRows, int kSteps, class Walk, class Id>
@@ -211,8 +211,8 @@ __device__ __forceinline__ void walkRuns(const Walk &walk, const Id *unitOf, int
             walk.finish(ended, last);
         };
         // The first group goes on with what the last step left.
-        const Part before = shuffleWords(
-            part, [&](uint32_t word) { return shuffle<true>(word, kWarp - kLanes + lane); });
+        const Part before =
+            shuffleWords(part, [&](uint32_t word) { return shuffle<true>(word, kWarp - kLanes + lane); });
         part = walk.start();
         if (isOpen && group == 0)
           part = before;

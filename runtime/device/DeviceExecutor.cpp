@@ -279,7 +279,9 @@ Status DeviceExecutor::State::prepareStep(size_t index, const Pieces &pieces) {
       return status;
   }
   for (const TotalSpec &total : launch.totals) {
-    const LaunchShape join = shapeOfJoin(total, session.numbers(), pieces.count, device.info());
+    const bool isByRow = total.slots == TotalSpec::Slots::Rows;
+    const int64_t parts = isByRow ? session.numbers().rows[launch.domain] : pieces.count;
+    const LaunchShape join = shapeOfJoin(total, session.numbers(), parts, device.info());
     if (Status status = addCall(total.join, join); !status.isOk())
       return status;
   }

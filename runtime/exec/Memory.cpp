@@ -381,7 +381,8 @@ static MemoryPlan layOut(const Plan &plan, const GraphNumbers &graph, std::span<
     needs.totals.reserve(launch.totals.size());
     for (const TotalSpec &total : launch.totals) {
       const int64_t targets = graph.rows[total.target], pieces = launches[i].pieces;
-      needs.totals.push_back({multiply(rowsOfTotal(total.slots, pieces, targets, graph.rows[launch.domain]), total.rowBytes), step, step});
+      needs.totals.push_back(
+          {multiply(rowsOfTotal(total.slots, pieces, targets, graph.rows[launch.domain]), total.rowBytes), step, step});
       all.push_back(&needs.totals.back());
     }
     if (launch.device) {

@@ -197,8 +197,8 @@ private:
   static Fault checkDevice(const Launch &launch) {
     constexpr int64_t kMostTileRows = 1 << 10;
     const DeviceLaunch &device = *launch.device;
-    const bool isBlock = device.lanes == device.threads &&
-                         (device.schedule == Schedule::Units || device.schedule == Schedule::Tiles);
+    const bool isBlock =
+        device.lanes == device.threads && (device.schedule == Schedule::Units || device.schedule == Schedule::Tiles);
     if (!isBlock && (device.lanes < 1 || device.lanes > 32 || (device.lanes & (device.lanes - 1)) != 0))
       return "has groups of " + counted(device.lanes, "lane") + ", which is no power of 2 up to 32";
     if (device.threads < 32 || device.threads > 1024 || device.threads % 32 != 0)

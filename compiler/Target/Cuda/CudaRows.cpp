@@ -520,11 +520,11 @@ void CudaWriter::writeRow(const std::string &to, Value value, const std::string 
     body.openBlock();
     body.line("auto *" + place + " = " + to + ";");
     std::string has = "lanes.has<" + std::to_string(size) + ">(c)" + (condition.empty() ? "" : " && " + condition);
-    loopOwn(size,
-            {"const auto " + number + " = " +
-                 bare(numberAt(value, {.axes = {"k"}, .place = "k", .ownSize = size})) + ";",
-             "if (" + has + ")", "  cuda::store(" + place + " + k, " + number + ");"},
-            /*isGuarded=*/false);
+    loopOwn(
+        size,
+        {"const auto " + number + " = " + bare(numberAt(value, {.axes = {"k"}, .place = "k", .ownSize = size})) + ";",
+         "if (" + has + ")", "  cuda::store(" + place + " + k, " + number + ");"},
+        /*isGuarded=*/false);
     body.close();
     return;
   }

@@ -437,8 +437,7 @@ void CudaWriter::writeOuter(kern::OuterOp outer) {
       body.line(matrixProduct(numberName(left.element), inner, heads, columns, "Terms", matrixAt(1, inner, left.tile),
                               matrixAt(columns, 1, right.tile), to));
     } else {
-      clearSlot(to, kern::rowSize(outer.getTotal().getType().getRows().front()),
-                bare(literal(0, left.element)));
+      clearSlot(to, kern::rowSize(outer.getTotal().getType().getRows().front()), bare(literal(0, left.element)));
       call("");
     }
     body.close();
@@ -635,9 +634,7 @@ void CudaWriter::endTotal(kern::TotalOp total, const std::string &slot) {
 void CudaWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) {
   Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
   const AccKind kind = total.getKind();
-  const int64_t size = kern::rowSize(row);
   const std::string type = numberName(element);
-  Domain target = total.getTable().getType().getDomain();
   const std::string &table = tables.at(total.getTable());
   std::string name = symbol + "_join" + std::to_string(number);
   const bool isNearest = kind == AccKind::Nearest, isCounted = cpp::needsCount(kind);
@@ -693,34 +690,15 @@ void CudaWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) {
   Type stored = total.getTable().getType().getElementType();
   const std::string finish = cpp::isStoredAsIs(stored) ? table + "[index] = " + value + ";"
                                                        : "cuda::store(" + table + " + index, " + value + ");";
-  if (isByRow) {
-    const std::string row = cpp::levelName(kernel.getDomain());
-    auto ofRow = [&](const std::string &value) { return "[&](int64_t " + row + ") { return " + value + "; }"; };
-    out.open("for (int64_t index = cuda::threadInGrid(); index < " + cpp::times(count(target), size) +
-             "; index += cuda::threadsInGrid())");
-    if (size == 1)
-      out.line("const int64_t target = index, k = 0;");
-    else
-      out.line("const int64_t target = index / " + std::to_string(size) + ", k = index % " + std::to_string(size) + ";");
-    out.line("Part part = {" + start + "};");
-    out.line("cuda::takeRows<" + type + ">(");
-    out.indented(count(kernel.getDomain()) + ", " + ofRow(pathTo(total.getLevel(), total.getPath()) + " == target") +
-                 ",");
-    out.indented(ofRow(totalRow(total, row) + "[" + place + "]") + ",");
-    out.indented("[&](" + type + " number) { " + cpp::taking(space, kind, "part.value", "number") +
-                 (isCounted ? " ++part.count; });" : " });"));
-    out.line(finish);
-    out.close();
-  } else {
-    writeJoinOfPieces(out, total, start, place, finish);
-  }
+  writeJoinOfPieces(out, total, start, place, finish);
   out.close();
   out.line("HECTOR_CUDA_KERNEL(" + name + ")");
 }
 
-/// The threads join what the pieces left for each number of the result (`cuda::joinPieces`).
-void CudaWriter::writeJoinOfPieces(Writer &out, kern::TotalOp total, const std::string &start,
-                                   const std::string &place, const std::string &finish) {
+/// The threads join what the pieces left for each number of the result (`cuda::joinPieces`). Where each row of the loop
+/// has left what it adds, rows are the pieces, of which a target takes its own.
+void CudaWriter::writeJoinOfPieces(Writer &out, kern::TotalOp total, const std::string &start, const std::string &place,
+                                   const std::string &finish) {
   Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
   const AccKind kind = total.getKind();
   const int64_t size = kern::rowSize(row);
@@ -736,7 +714,8 @@ void CudaWriter::writeJoinOfPieces(Writer &out, kern::TotalOp total, const std::
   };
   out.line("cuda::joinPieces<" + std::to_string(size) + ">(");
   out.indent(out.indentation() + 2);
-  out.line(count(target) + ", sizes.pieces, Part{" + start + "},");
+  const std::string pieces = isByRow ? count(kernel.getDomain()) : "sizes.pieces";
+  out.line(count(target) + ", " + pieces + ", Part{" + start + "},");
   const bool isSorted = total.getSorted();
   lambda(isSorted ? "int64_t target" : "int64_t", ",", [&] {
     if (isSorted) {
@@ -746,22 +725,32 @@ void CudaWriter::writeJoinOfPieces(Writer &out, kern::TotalOp total, const std::
       out.line("const int64_t first = firstRow / sizes.grain;");
       out.line("return cuda::PieceRange{first, firstRow < lastRow ? (lastRow - 1) / sizes.grain + 1 : first};");
     } else {
-      out.line("return cuda::PieceRange{0, sizes.pieces};");
+      out.line("return cuda::PieceRange{0, " + pieces + "};");
     }
   });
   const bool isOne = target == Domain::One;
-  lambda(std::string("Part &part, int64_t piece, int64_t") + (isOne ? "" : " target") +
+  const std::string piece = isByRow ? cpp::levelName(kernel.getDomain()) : "piece";
+  lambda("Part &part, int64_t " + piece + ", int64_t" + (isOne ? "" : " target") +
              (size == 1 ? ", int64_t" : ", int64_t k"),
          ",", [&] {
-           std::string slot = isSorted ? "piece + target" : isOne ? "piece" : "piece * " + count(target) + " + target";
+           std::string slot = isByRow    ? piece
+                              : isSorted ? "piece + target"
+                              : isOne    ? "piece"
+                                         : "piece * " + count(target) + " + target";
+           if (isByRow) {
+             out.line("if (" + pathTo(total.getLevel(), total.getPath()) + " != target)");
+             out.indented("return;");
+           }
            out.line("const " + type + " *from = " + totalRow(total, slot) + ";");
            const std::string at = size == 1 ? "0" : place;
            if (isNearest)
-             out.line("cuda::takeNearer(part.value, part.distance, from[" + at + "], reinterpret_cast<const " + compared +
-                      " *>(from + " + std::to_string(size) + ")[" + at + "]);");
+             out.line("cuda::takeNearer(part.value, part.distance, from[" + at + "], reinterpret_cast<const " +
+                      compared + " *>(from + " + std::to_string(size) + ")[" + at + "]);");
            else
              out.line(cpp::taking(space, kind, "part.value", "from[" + at + "]"));
-           if (isCounted)
+           if (isCounted && isByRow)
+             out.line("++part.count;");
+           else if (isCounted)
              out.line("part.count += *reinterpret_cast<const int64_t *>(from + " +
                       std::to_string(cpp::countPlace(size, element)) + ");");
          });

@@ -117,7 +117,8 @@ void CudaWriter::writeFor(kern::ForOp loop) {
       if (isUnrolled) {
         openOwnRows(row);
       } else {
-        body.open("for (int row = lanes.groupInBlock(); row < rows; row += " + std::to_string(warps * 32 / lanes) + ")");
+        body.open("for (int row = lanes.groupInBlock(); row < rows; row += " + std::to_string(warps * 32 / lanes) +
+                  ")");
         body.line("[[maybe_unused]] const int64_t " + row + " = first + row;");
       }
       tileRow = "row";
@@ -666,7 +667,10 @@ void CudaWriter::write(Writer &out) {
               " bytes of shared memory for one block, more than any GPU has";
   if (isOfBlocks) {
     const int64_t fitting = kAllSharedBytes / (launch.sharedBytes + kOwnBlockBytes);
-    const int64_t wanted = warps == 1 ? 16 : warps == 4 ? (keptRegisters + sumRegisters <= 80 ? 3 : 2) : keptRegisters + sumRegisters <= kFewRegisters ? 2 : 1;
+    const int64_t wanted = warps == 1   ? 16
+                           : warps == 4 ? (keptRegisters + sumRegisters <= 80 ? 3 : 2)
+                           : keptRegisters + sumRegisters <= kFewRegisters ? 2
+                                                                           : 1;
     launch.blocks = static_cast<int>(std::clamp<int64_t>(fitting, 1, wanted));
   }
 
