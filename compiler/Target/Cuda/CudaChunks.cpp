@@ -349,7 +349,9 @@ void CudaWriter::writeChunks(Writer &out) {
       }
     if (isInRuns() && !isCheap && numInFlight() > 1)
       for (const auto &[type, parameter] : parameters())
-        if (cpp::hasWord(body.text(), parameter) && body.text().find(parameter + "[" + row + "]") != std::string::npos)
+        if (cpp::hasWord(body.text(), parameter) &&
+            (body.text().find(parameter + "[" + row + "]") != std::string::npos ||
+             body.text().find(parameter + " + " + row + ")") != std::string::npos))
           prologue.push_back(type + parameter + " = cuda::aligned(this->" + parameter + ");");
     body.line("return {" + llvm::join(ofRow.names, ", ") + "};");
   });
@@ -372,10 +374,10 @@ void CudaWriter::writeChunks(Writer &out) {
               });
   if (writesLater)
     writeMember(members, "void write(int64_t " + row + ", const Written &written)", [&] {
-      if (!later.empty())
+      if (!later.empty()) {
         body.line("if (!lanes.isFirst())");
-      if (!later.empty())
         body.indented("return;");
+      }
       for (const auto &[member, store] : later)
         body.line(store);
     });
