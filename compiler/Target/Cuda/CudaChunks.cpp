@@ -349,9 +349,8 @@ void CudaWriter::writeChunks(Writer &out) {
       }
     if (isInRuns() && !isCheap && numInFlight() > 1)
       for (const auto &[type, parameter] : parameters())
-        if (cpp::hasWord(body.text(), parameter) &&
-            (body.text().find(parameter + "[" + row + "]") != std::string::npos ||
-             body.text().find(parameter + " + " + row + ")") != std::string::npos))
+        if (cpp::hasWord(body.text(), parameter + "[" + row + "]") ||
+            cpp::hasWord(body.text(), parameter + " + " + row))
           prologue.push_back(type + parameter + " = cuda::aligned(this->" + parameter + ");");
     body.line("return {" + llvm::join(ofRow.names, ", ") + "};");
   });
