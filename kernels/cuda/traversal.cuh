@@ -142,10 +142,11 @@ __device__ __forceinline__ void walkChunks(const Walk &walk, const Id *unitOf, i
 /// groups, in the order of rows, as far as units go. The part at the end of a step goes on in the next one. The rows of
 /// kSteps steps are read before the first of them is taken. `chunk` is a multiple of kRows, and a power of 2.
 ///
-/// With kRows = 2, rows a to f, and a unit that ends with a, one with d and one with f, groups 0, 1 and 2 have
+/// With kRows = 2, rows a to h, and units abc, def and gh of which the last goes on, groups 0 to 3 have
 ///
-///   a | b    c d    e f        what each group takes: a ends, b goes on; c and d are the rest of a unit; e and f are one
-///   b, bcd                     the parts that go on, joined with those before
+///   ab    c | d    ef     gh      what they take; c and ef end units that began in other groups, and are kept
+///   ab    d        def    gh      joined with the part before, where all rows of a group are of one unit
+///         abc      def            what was kept, joined with the part before; gh goes on in the next step
 ///
 /// `carry` has two parts for each block of rows, and a part for each lane of a group.
 template <int kLanes, int kRows, int kSteps, class Walk, class Id>
@@ -164,7 +165,7 @@ __device__ __forceinline__ void walkRuns(const Walk &walk, const Id *unitOf, int
     const int64_t firstOfRun = smallest(block * blockRows + warp() * runRows, numRows);
     const int64_t rowsOfRun = smallest(runRows, numRows - firstOfRun);
     const Id first = static_cast<Id>(firstOfRun), behind = static_cast<Id>(numRows);
-    const Id firstOfGroup = static_cast<Id>(firstOfRun / kRows) + group;  // times kRows: multiples, so that rows are aligned
+    const Id firstOfGroup = static_cast<Id>(firstOfRun / kRows) + group;  // times kRows, so that rows are aligned
     const int steps = (static_cast<int>(rowsOfRun) + kStep - 1) / kStep;
     // The same in all lanes: whether the unit of the next row began before the run, or in it.
     bool isHead = steps > 0 && first > 0 && unitOf[first - 1] == unitOf[first], isOpen = false;
