@@ -548,10 +548,19 @@ void CudaWriter::writeStore(kern::StoreOp store) {
   if (size > 1)
     return writeRow(rowAt(table, store.getLevel(), store.getPath(), size), store.getRow(), condition);
   std::string number = inRegisters(store.getRow()), place = pathTo(store.getLevel(), store.getPath());
+  auto stores = [&](const std::string &table, const std::string &number) {
+    return cpp::isStoredAsIs(stored) || stored.isInteger(1)
+               ? table + "[" + place + "] = " + number + ";"
+               : "cuda::store(" + table + " + " + place + ", " + number + ");";
+  };
+  if (isTaking && writesLater && place == cpp::levelName(kernel.getDomain())) {
+    body.line("written." + table + " = " + number + ";");
+    later.push_back({numberName(kern::elementType(store.getRow().getType())) + " " + table + ";",
+                     stores("cuda::aligned(" + table + ")", "written." + table)});
+    return;
+  }
   body.line("if (lanes.isFirst()" + (condition.empty() ? "" : " && " + condition) + ")");
-  body.indented(cpp::isStoredAsIs(stored) || stored.isInteger(1)
-                    ? table + "[" + place + "] = " + number + ";"
-                    : "cuda::store(" + table + " + " + place + ", " + number + ");");
+  body.indented(stores(table, number));
 }
 
 void CudaWriter::writeNumber(kern::NumberOp number) {

@@ -203,6 +203,7 @@ private:
   bool isByRow = false;      // each row leaves what it adds to totals
   bool isChunked = false;    // a group takes neighbouring rows, of whatever units
   bool isTaking = false;     // the statements of a row are written, which may be behind the last one
+  bool writesLater = false;  // what it writes is written when all of a group's neighbouring rows are taken
   int warps = 8;             // of a block that takes pieces
   int64_t tileRows = 1;      // of a tile
   bool hasOperands = false;  // products read tiles in shared memory
@@ -220,6 +221,7 @@ private:
   bool looksAhead = false;                                            // the places of these rows were read before that
   llvm::DenseMap<mlir::Value, std::string> masks;                     // of dropout
   std::vector<std::string> prologue;                                  // declarations before the loops
+  std::vector<std::pair<std::string, std::string>> later;             // members for what is written later, and stores
   std::vector<std::pair<std::string, std::string>> bufferParameters;  // types and names
 };
 
