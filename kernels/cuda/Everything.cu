@@ -8,6 +8,7 @@
 #include "kernels/cuda/products.cuh"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/storage.cuh"
+#include "kernels/cuda/transfer.cuh"
 
 namespace cuda = hector::cuda;
 

@@ -20,8 +20,9 @@ public:
     facts = {"Fake", 90, multiprocessors, int64_t{1} << 30, 1 << 20, 200 << 10};
   }
 
-  /// "gather 4x64": launches, with blocks and threads; "fill", "allow 65536", "replay", "wait",
-  /// and "record gather 4x64 after 0 2" for each launch of a recording, whose launches and fills are numbered from 0.
+  /// "gather 4x64": launches, with blocks and threads; "fill", "allow 65536", "replay", "wait", "lent stream",
+  /// "own stream", and "record gather 4x64 after 0 2" for each launch of a recording, whose launches and fills are
+  /// numbered from 0.
   std::vector<std::string> log;
   /// The arguments of the last launch of each kernel.
   std::map<std::string, Arguments> arguments;
@@ -83,6 +84,7 @@ private:
     log.push_back("wait");
     return isFailing ? Status::failed("a kernel failed") : Status::ok();
   }
+  void doUseStream(std::optional<void *> stream) override { log.push_back(stream ? "lent stream" : "own stream"); }
   Status doAllowShared(Kernel &, int64_t bytes) override {
     log.push_back("allow " + std::to_string(bytes));
     return Status::ok();

@@ -12,8 +12,7 @@
 namespace hector::exec {
 
 static constexpr int64_t kTooMany = std::numeric_limits<int64_t>::max();
-static constexpr int64_t kAlignment = 64;         // a line of a CPU's caches
-static constexpr int64_t kDeviceAlignment = 256;  // as `Device::allocate` aligns
+static constexpr int64_t kAlignment = 64;  // a line of a CPU's caches
 
 static int64_t add(int64_t a, int64_t b) {
   int64_t sum = 0;
@@ -416,13 +415,20 @@ MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<con
   return memory;
 }
 
+bool isCopied(const TableSpec &table, const GraphNumbers &graph) {
+  return isMoved(table, graph) || table.storage == Storage::Bool;
+}
+
 MemoryPlan planDeviceMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
-                            Places places) {
-  MemoryPlan memory = layOut(plan, graph, launches, 0, kDeviceAlignment, {}, places);
+                            Places places, Outputs outputs) {
+  const bool isInPlace = outputs == Outputs::Outside;
+  const std::vector<bool> isOutside = isInPlace ? findOutside(plan, graph) : std::vector<bool>();
+  MemoryPlan memory = layOut(plan, graph, launches, 0, kDeviceAlignment, isOutside, places);
   for (const Form &form : formsOfKernels(plan))
     memory.indexBytes = add(memory.indexBytes, arrayBytes(form, graph));
   for (const Port &port : plan.inputs)
-    memory.inputBytes = add(memory.inputBytes, tableBytes(plan.tables[port.table], graph));
+    if (const TableSpec &table = plan.tables[port.table]; !isInPlace || isCopied(table, graph))
+      memory.inputBytes = add(memory.inputBytes, tableBytes(table, graph));
   return memory;
 }
 
