@@ -185,8 +185,18 @@ static Result<std::shared_ptr<const Layer>> compileForDevice(const hector_model 
   auto program = loadKernels(*planned->plan, device);
   if (!program)
     return std::move(program).status();
-  auto onDevice = exec::DevicePlan::create(planned->plan, std::move(*program), device, graph.graph,
-                                           {.memoryLimit = options.memory_limit, .isInPlace = true});
+  exec::DeviceExecOptions exec = {.memoryLimit = options.memory_limit, .isInPlace = true};
+  for (const exec::Port &port : planned->plan->inputs) {
+    Tensor &tensor = exec.inputs[port.name];
+    const exec::Storage storage = planned->plan->tables[port.table].storage;
+    // Gradients have the types of results.
+    tensor.dtype = storage == exec::Storage::F64 ? DType::F64 : DType::F32;
+    if (auto given = imported.tensors.find(port.name); given != imported.tensors.end())
+      tensor.dtype = given->second.dtype;
+    else if (!port.name.starts_with(kGradient))
+      tensor.dtype = exec::dtypeOf(storage);
+  }
+  auto onDevice = exec::DevicePlan::create(planned->plan, std::move(*program), device, graph.graph, exec);
   if (!onDevice)
     return std::move(onDevice).status();
   auto layer = std::make_shared<Layer>(planned->plan, exec::KernelLookup(), graph.graph);

@@ -58,6 +58,28 @@ __device__ __forceinline__ double loadStored(const void *from, int64_t i, int32_
   }
 }
 
+__device__ __forceinline__ void storeAs(void *to, int64_t i, int32_t type, double value) {
+  switch (type) {
+  case StoredF64:
+    static_cast<double *>(to)[i] = value;
+    break;
+  case StoredF32:
+    static_cast<float *>(to)[i] = static_cast<float>(value);
+    break;
+  case StoredBF16:
+    static_cast<bf16 *>(to)[i] = fromFloat<bf16>(static_cast<float>(value));
+    break;
+  case StoredF16:
+    static_cast<f16 *>(to)[i] = fromFloat<f16>(static_cast<float>(value));
+    break;
+  case StoredBool:
+    static_cast<uint8_t *>(to)[i] = value != 0;
+    break;
+  default:
+    static_cast<int64_t *>(to)[i] = static_cast<int64_t>(value);
+  }
+}
+
 }  // namespace hector::cuda
 
 /// `rows.size` counts words of `wordBytes`, 1 to 16.
@@ -79,18 +101,11 @@ extern "C" __global__ void hector_copy_rows(const void *from, void *to, hector::
 }
 HECTOR_CUDA_KERNEL(hector_copy_rows)
 
-/// To F64, F32 or Bool.
 extern "C" __global__ void hector_convert_rows(const void *from, int32_t fromType, void *to, int32_t toType,
                                                hector::cuda::RowPlaces rows) {
   using namespace hector::cuda;
   forNumbers(rows, [&](int64_t source, int64_t target) {
-    const double value = loadStored(from, source, fromType);
-    if (toType == StoredF64)
-      static_cast<double *>(to)[target] = value;
-    else if (toType == StoredF32)
-      static_cast<float *>(to)[target] = static_cast<float>(value);
-    else
-      static_cast<uint8_t *>(to)[target] = value != 0;
+    storeAs(to, target, toType, loadStored(from, source, fromType));
   });
 }
 HECTOR_CUDA_KERNEL(hector_convert_rows)

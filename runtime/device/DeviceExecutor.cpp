@@ -73,7 +73,7 @@ struct Fitting {
       if (peak <= freeBytes && (options.memoryLimit == 0 || peak <= options.memoryLimit))
         return fitting;
     }
-    fitting.memory = planDeviceMemory(plan, fitting.numbers, launches, Places::Shared, outputs);
+    fitting.memory = planDeviceMemory(plan, fitting.numbers, launches, Places::Shared, outputs, options.inputs);
     return fitting;
   }
 };
@@ -96,6 +96,14 @@ std::string headingOf(std::string_view source, const std::string &kernel) {
   }
   const std::string_view line = source.substr(start + 4);
   return std::string(line.substr(0, line.find('\n')));
+}
+
+/// The type of a tensor's numbers as one that tables have.
+Storage storageOf(DType dtype) {
+  for (Storage storage : {Storage::F64, Storage::F32, Storage::BF16, Storage::F16, Storage::Bool})
+    if (dtypeOf(storage) == dtype)
+      return storage;
+  return Storage::Index;
 }
 
 /// How many blocks start to compute `count` things, `perBlock` of them at a time. Kernels go on with further ones, so
@@ -144,6 +152,7 @@ struct DevicePlan::State {
   // With `isInPlace`.
   std::vector<bool> isOutside;      // of each table: an output in the caller's memory
   std::vector<int64_t> copyOffset;  // of each input: where its copy lies in what is lent; -1: read where it is
+  std::vector<Storage> given;       // the type of each input there
   int64_t workBytes = 0;
   bool hasDropout = false;
   std::unique_ptr<DeviceTransfer> transfer;  // null where nothing is copied
@@ -210,7 +219,7 @@ struct DeviceExecutor::State {
   void *inArena(const Block &block) const { return base + block.offset; }
   Status checkPlaces(Phase first, Phase last) const;
   DeviceTransfer::Rows rowsOf(int table) const;
-  Status copyToPlaces(Phase first, Phase last);
+  Status copyToPlaces();
 
   Result<Tensor> read(const std::string &what, int table) const;
   Status uploadRandom();
@@ -319,7 +328,10 @@ Status DevicePlan::State::prepareInPlace(const Graph &graph) {
   (void)take(sizeof(cuda::Random));
   bool isTransferring = false;
   for (const Port &port : plan.inputs) {
-    const bool isCopy = isCopied(session.table(port.table), session.numbers());
+    const bool isCopy = isCopied(plan, port, session.numbers(), options.inputs);
+    const auto tensor = options.inputs.find(port.name);
+    given.push_back(tensor == options.inputs.end() ? session.table(port.table).storage
+                                                   : storageOf(tensor->second.dtype));
     copyOffset.push_back(isCopy ? take(session.bytesOf(port.table)) : -1);
     isTransferring |= isCopy;
   }
@@ -595,7 +607,7 @@ Status DeviceExecutor::checkInput(std::string_view name, const Tensor &tensor) c
   Result<size_t> found = session.findInput(name, tensor);
   if (!found)
     return std::move(found).status();
-  const DType dtype = dtypeOf(session.table(session.plan().inputs[*found].table).storage);
+  const DType dtype = dtypeOf(state->mine.given[*found]);
   if (tensor.dtype != dtype)
     return Status::invalid("input " + inTicks(name) + " is " + std::string(hector::name(tensor.dtype)) +
                            ", but is read as " + std::string(hector::name(dtype)) +
@@ -617,7 +629,9 @@ Status DeviceExecutor::readInput(std::string_view name, const Tensor &tensor) {
     s.addresses[table] = const_cast<std::byte *>(tensor.bytes);  // no step writes an input: `checkPlan`
   else if (!s.base)
     return Status::invalid("there is no memory to work in; lend some first");
-  else if (Status status = s.mine.transfer->copyIn(tensor.bytes, s.addresses[table], s.rowsOf(table)); !status.isOk())
+  else if (Status status =
+               s.mine.transfer->copyIn(tensor.bytes, s.mine.given[*found], s.addresses[table], s.rowsOf(table));
+           !status.isOk())
     return status;
   s.session.noteInput(*found);
   return Status::ok();
@@ -651,31 +665,33 @@ DeviceTransfer::Rows DeviceExecutor::State::rowsOf(int table) const {
   return rows;
 }
 
-/// Whether an output is handed over by a run of some phases. One of the graph or of weights is by each forward run.
-static bool isHandedOver(const Session &session, int table, Phase first, Phase last) {
-  const int firstWrite = session.memory().tables[table].firstWrite;
-  const bool isBackward = firstWrite >= 0 && session.plan().steps[firstWrite].phase == Phase::Backward;
-  return isBackward ? last == Phase::Backward : first <= Phase::Forward && last >= Phase::Forward;
-}
-
+/// Fails if an output that these phases write to the caller's memory has no place.
 Status DeviceExecutor::State::checkPlaces(Phase first, Phase last) const {
   if (!base && mine.workBytes > 0)
     return Status::invalid("there is no memory to work in; lend some first");
   const std::vector<Port> &outputs = session.plan().outputs;
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (!places[i] && session.rowsOf(outputs[i].table) > 0 && isHandedOver(session, outputs[i].table, first, last))
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const int table = outputs[i].table;
+    if (!mine.isOutside[table] || places[i] || session.rowsOf(table) == 0)
+      continue;
+    const Phase phase = session.plan().steps[session.memory().tables[table].firstWrite].phase;
+    if (session.isRunning(phase, first, last))
       return Status::invalid("there is no memory for output " + inTicks(outputs[i].name));
+  }
   return Status::ok();
 }
 
-/// Copies outputs that are not stored as they are handed out.
-Status DeviceExecutor::State::copyToPlaces(Phase first, Phase last) {
+/// Copies outputs that are not stored as they are handed out. Places serve one run.
+Status DeviceExecutor::State::copyToPlaces() {
   const std::vector<Port> &outputs = session.plan().outputs;
   for (size_t i = 0; i < outputs.size(); ++i) {
+    void *const place = std::exchange(places[i], nullptr);
     const int table = outputs[i].table;
-    if (mine.isOutside[table] || session.rowsOf(table) == 0 || !isHandedOver(session, table, first, last))
+    if (mine.isOutside[table] || !place || session.rowsOf(table) == 0)
       continue;
-    if (Status status = mine.transfer->copyOut(addresses[table], places[i], rowsOf(table)); !status.isOk())
+    if (Result<int> computed = session.findOutput(outputs[i].name); !computed)
+      return std::move(computed).status();
+    if (Status status = mine.transfer->copyOut(addresses[table], place, rowsOf(table)); !status.isOk())
       return status;
   }
   return Status::ok();
@@ -875,10 +891,7 @@ Status DeviceExecutor::run(Phase first, Phase last) {
     return status;
   if (Status status = setMark(end); !status.isOk())
     return status;
-  if (s.options.isInPlace) {
-    if (Status status = s.copyToPlaces(first, last); !status.isOk())
-      return status;
-  } else if (Status status = s.device.synchronize(); !status.isOk()) {
+  if (Status status = s.options.isInPlace ? Status::ok() : s.device.synchronize(); !status.isOk()) {
     s.session.beginPhase(Phase::Graph);
     const char *help = "\n   help: it is not known which launch failed; HECTOR_STEPWISE=1 waits for each of them, and "
                        "names it";
@@ -887,6 +900,8 @@ Status DeviceExecutor::run(Phase first, Phase last) {
   }
   s.isUploading = false;
   forRunning([&](Phase phase) { s.session.endPhase(phase); });
+  if (Status status = s.copyToPlaces(); !status.isOk())
+    return status;
   for (size_t i = 0; i < s.times.size(); ++i) {
     Result<double> ms = s.device.elapsedMs(*s.marks[2 * i], *s.marks[2 * i + 1]);
     if (!ms)

@@ -60,6 +60,9 @@ struct DeviceExecOptions {
   /// Inputs, outputs and all that lies between lie in the caller's memory of the device, and runs are not waited for.
   /// Nothing is recorded then, as the caller may choose other places for each run.
   bool isInPlace = false;
+  /// With `isInPlace`: tensors of the types in which inputs are handed over, by name; others have those that the plan
+  /// stores.
+  InputTensors inputs = {};
   /// Measures each launch. Nothing is recorded then.
   bool isProfiled = false;
   /// Measures each run as a whole: what the device takes from the first launch, or replay, to the end of the last.
@@ -117,13 +120,13 @@ public:
   /// divides, until other memory is lent. What was there is gone: the next run starts with the graph phase. A backward
   /// run works in the memory of its forward run.
   Status useMemory(void *memory);
-  /// Has an input read from a tensor on the device, which has the type that the plan stores and starts at a multiple of
-  /// 16 bytes. It stays as it is until the last run that reads it has ended.
+  /// Has an input read from a tensor on the device, of the type in which it is to be handed over, at a multiple of 16
+  /// bytes. It stays as it is until the last run that reads it has ended.
   Status readInput(std::string_view name, const Tensor &tensor);
   /// Fails if `readInput` would refuse a tensor.
   Status checkInput(std::string_view name, const Tensor &tensor) const;
-  /// Has an output written to the caller's memory of the device, which starts at a multiple of 16 bytes, in the order
-  /// and the type of `output`. Later phases may read what an earlier one wrote there.
+  /// Has the next run write an output to the caller's memory of the device, which starts at a multiple of 16 bytes, in
+  /// the order and the type of `output`. Later phases may read what an earlier one wrote there.
   Status placeOutput(std::string_view name, void *to);
   /// Has dropout take seed and step from two numbers of 64 bits in the device's memory, when a run reads them.
   void setTraining(const void *numbers);

@@ -48,13 +48,13 @@ Result<std::unique_ptr<DeviceTransfer>> DeviceTransfer::load(Device &device) {
   return made;
 }
 
-Status DeviceTransfer::copy(const void *from, void *to, const Rows &rows, bool isOut, Storage wanted) const {
+Status DeviceTransfer::copy(const void *from, Storage given, void *to, Storage wanted, const Rows &rows,
+                            bool isOut) const {
   RowPlaces places = {rows.places, rows.count, rows.size, rows.hasWideIds ? 1 : 0, isOut ? 1 : 0};
-  if (rows.storage != wanted || rows.storage == Storage::Bool)  // bytes of a Bool may be any outside
-    return device.launch(
-        *convertRows, shapeFor(rows.count * rows.size, device.info()),
-        Arguments::of(from, static_cast<int32_t>(rows.storage), to, static_cast<int32_t>(wanted), places));
-  const int64_t rowBytes = rows.size * byteSize(rows.storage);
+  if (given != wanted || given == Storage::Bool)  // bytes of a Bool may be any outside
+    return device.launch(*convertRows, shapeFor(rows.count * rows.size, device.info()),
+                         Arguments::of(from, static_cast<int32_t>(given), to, static_cast<int32_t>(wanted), places));
+  const int64_t rowBytes = rows.size * byteSize(given);
   if (!rows.places)
     return device.copy(to, from, rows.count * rowBytes);
   const int64_t word = wordBytes(from, to, rowBytes);
@@ -63,12 +63,12 @@ Status DeviceTransfer::copy(const void *from, void *to, const Rows &rows, bool i
                        Arguments::of(from, to, places, static_cast<int32_t>(word)));
 }
 
-Status DeviceTransfer::copyIn(const void *from, void *to, const Rows &rows) const {
-  return copy(from, to, rows, false, rows.storage);
+Status DeviceTransfer::copyIn(const void *from, Storage given, void *to, const Rows &rows) const {
+  return copy(from, given, to, rows.storage, rows, false);
 }
 
 Status DeviceTransfer::copyOut(const void *from, void *to, const Rows &rows) const {
-  return copy(from, to, rows, true, rows.storage == Storage::F64 ? Storage::F64 : Storage::F32);
+  return copy(from, rows.storage, to, rows.storage == Storage::F64 ? Storage::F64 : Storage::F32, rows, true);
 }
 
 Status DeviceTransfer::setRandom(void *to, const Randomness &randomness, const void *numbers) const {

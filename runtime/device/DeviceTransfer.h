@@ -25,8 +25,8 @@ public:
     int64_t count = 0, size = 0;  // of rows, and of numbers in one
     Storage storage = Storage::F32;
   };
-  /// From the caller's table, which has the type of the plan's.
-  Status copyIn(const void *from, void *to, const Rows &rows) const;
+  /// From the caller's table, whose numbers have the type `given`.
+  Status copyIn(const void *from, Storage given, void *to, const Rows &rows) const;
   /// To the caller's table, as F64 if the plan's has that type, else as F32.
   Status copyOut(const void *from, void *to, const Rows &rows) const;
 
@@ -36,7 +36,7 @@ public:
 
 private:
   explicit DeviceTransfer(Device &device) : device(device) {}
-  Status copy(const void *from, void *to, const Rows &rows, bool isOut, Storage wanted) const;
+  Status copy(const void *from, Storage given, void *to, Storage wanted, const Rows &rows, bool isOut) const;
 
   Device &device;
   std::unique_ptr<DeviceProgram> program;

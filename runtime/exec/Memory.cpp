@@ -415,20 +415,23 @@ MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<con
   return memory;
 }
 
-bool isCopied(const TableSpec &table, const GraphNumbers &graph) {
-  return isMoved(table, graph) || table.storage == Storage::Bool;
+bool isCopied(const Plan &plan, const Port &input, const GraphNumbers &graph, const InputTensors &inputs) {
+  const TableSpec &table = plan.tables[input.table];
+  auto tensor = inputs.find(input.name);
+  return isMoved(table, graph) || table.storage == Storage::Bool ||
+         (tensor != inputs.end() && tensor->second.dtype != dtypeOf(table.storage));
 }
 
 MemoryPlan planDeviceMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
-                            Places places, Outputs outputs) {
+                            Places places, Outputs outputs, const InputTensors &inputs) {
   const bool isInPlace = outputs == Outputs::Outside;
   const std::vector<bool> isOutside = isInPlace ? findOutside(plan, graph) : std::vector<bool>();
   MemoryPlan memory = layOut(plan, graph, launches, 0, kDeviceAlignment, isOutside, places);
   for (const Form &form : formsOfKernels(plan))
     memory.indexBytes = add(memory.indexBytes, arrayBytes(form, graph));
   for (const Port &port : plan.inputs)
-    if (const TableSpec &table = plan.tables[port.table]; !isInPlace || isCopied(table, graph))
-      memory.inputBytes = add(memory.inputBytes, tableBytes(table, graph));
+    if (!isInPlace || isCopied(plan, port, graph, inputs))
+      memory.inputBytes = add(memory.inputBytes, tableBytes(plan.tables[port.table], graph));
   return memory;
 }
 

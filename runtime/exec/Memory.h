@@ -103,13 +103,14 @@ enum class Places : uint8_t { Shared, Own };
 
 /// The same on a GPU, where threads have no scratch memory. With `Places::Own` no two blocks share bytes, so that only
 /// launches that read what others write have to wait for them. Inputs are copied, but for those that the plan reads
-/// where they are with `Outputs::Outside`.
+/// where they are with `Outputs::Outside`; `inputs` say what types they have there.
 MemoryPlan planDeviceMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
-                            Places places = Places::Shared, Outputs outputs = Outputs::InArena);
+                            Places places = Places::Shared, Outputs outputs = Outputs::InArena,
+                            const InputTensors &inputs = {});
 
-/// Whether an input on the same device is copied before a plan reads it: its rows have another order outside, or its
-/// bytes may be any there.
-bool isCopied(const TableSpec &table, const GraphNumbers &graph);
+/// Whether an input that is on the device is copied before a plan reads it: its rows have another order outside, its
+/// numbers another type, or its bytes may be any.
+bool isCopied(const Plan &plan, const Port &input, const GraphNumbers &graph, const InputTensors &inputs);
 
 /// Fails if a plan needs more than `limit` bytes (0: no limit) or more than there are: "`rgat` needs 1.2 GiB: tables
 /// and scratch memory 1.0 GiB (the largest table, `att`, 0.5 GiB), index arrays 0.2 GiB; the limit is 1.0 GiB".
