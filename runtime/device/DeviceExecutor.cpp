@@ -687,7 +687,7 @@ Status DeviceExecutor::State::copyToPlaces() {
   for (size_t i = 0; i < outputs.size(); ++i) {
     void *const place = std::exchange(places[i], nullptr);
     const int table = outputs[i].table;
-    if (mine.isOutside[table] || !place || session.rowsOf(table) == 0)
+    if (!place || mine.isOutside[table] || session.rowsOf(table) == 0)
       continue;
     if (Result<int> computed = session.findOutput(outputs[i].name); !computed)
       return std::move(computed).status();

@@ -60,7 +60,9 @@ private:
     return kernel.name() + " " + std::to_string(shape.blocks) + "x" + std::to_string(shape.threads);
   }
 
-  Result<void *> doAllocate(int64_t bytes) override { return std::malloc(static_cast<size_t>(bytes)); }
+  Result<void *> doAllocate(int64_t bytes) override {
+    return std::aligned_alloc(256, (static_cast<size_t>(bytes) + 255) / 256 * 256);
+  }
   void doFree(void *memory) override { std::free(memory); }
   Status doUpload(void *target, std::span<const std::byte> source) override {
     std::memcpy(target, source.data(), source.size());
