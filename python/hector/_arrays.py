@@ -45,6 +45,8 @@ class TorchArrays:
     def place_of(self, value, name):
         device = value.device
         kind = self.kinds.get(device.type)
+        if kind == CPU[0]:
+            return CPU
         if kind is None:
             raise InvalidError(f"`{name}` is on {device}, where Hector does not run; pass `{name}.cpu()` or `{name}.cuda()`")
         return kind, device.index or 0

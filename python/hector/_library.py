@@ -132,6 +132,7 @@ version = lib.hector_version().decode()
 _OPTIONS = (
     (re.compile(r"\b(?:add|bind it with) `--(?:size|set) ([^`]*)`"), r"give `\1`"),
     (re.compile(r"\(([^()\n]*) from --size\)"), r"(\1 is given)"),
+    (re.compile(r" \(--backend cpu\)"), ""),
     (re.compile(r"--(?:size|set) takes NAME=VALUE"), "an argument is NAME=VALUE"),
 )
 
