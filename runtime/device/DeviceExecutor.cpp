@@ -150,7 +150,9 @@ struct DevicePlan::State {
   std::vector<Pieces> pieces;  // of each launch
   std::map<Form, DeviceMemory> forms;
   // With `isInPlace`.
-  std::vector<bool> isOutside;      // of each table: an output in the caller's memory
+  std::vector<bool> isOutside;              // of each table: an output in the caller's memory
+  std::map<int, DeviceMemory> graphTables;  // that the graph phase has filled
+  bool isGraphDone = false;
   std::vector<int64_t> copyOffset;  // of each input: where its copy lies in what is lent; -1: read where it is
   std::vector<Storage> given;       // the type of each input there
   int64_t workBytes = 0;
@@ -163,6 +165,7 @@ struct DevicePlan::State {
   Status uploadForms(const Graph &graph);
   Status uploadForm(const Graph &graph, const Form &form);
   Status prepareInPlace(const Graph &graph);
+  Status runGraphPhase(const std::shared_ptr<const DevicePlan> &plan);
 };
 
 struct DeviceExecutor::State {
@@ -276,7 +279,28 @@ Result<std::shared_ptr<const DevicePlan>> DevicePlan::create(std::shared_ptr<con
       return status;
   if (Status status = device.synchronize(); !status.isOk())
     return status;
-  return std::shared_ptr<const DevicePlan>(new DevicePlan(std::move(state)));
+  std::shared_ptr<DevicePlan> made(new DevicePlan(std::move(state)));
+  if (!made->state->graphTables.empty())
+    if (Status status = made->state->runGraphPhase(made); !status.isOk())
+      return status;
+  return std::shared_ptr<const DevicePlan>(std::move(made));
+}
+
+/// Fills the tables that depend on the graph alone, by an executor of `plan`, which this is the state of.
+Status DevicePlan::State::runGraphPhase(const std::shared_ptr<const DevicePlan> &plan) {
+  Result<DeviceMemory> memory = device.allocate(workBytes);
+  if (!memory)
+    return std::move(memory).status();
+  Result<DeviceExecutor> executor = DeviceExecutor::create(plan);
+  if (!executor)
+    return std::move(executor).status();
+  Status status = executor->useMemory(memory->data());
+  if (status.isOk())
+    status = executor->run(Phase::Graph, Phase::Graph);
+  if (status.isOk())
+    status = device.synchronize();
+  isGraphDone = status.isOk();
+  return status;
 }
 
 const MemoryPlan &DevicePlan::memory() const {
@@ -319,6 +343,14 @@ Status DevicePlan::State::uploadForm(const Graph &graph, const Form &form) {
 Status DevicePlan::State::prepareInPlace(const Graph &graph) {
   const Plan &plan = session.plan();
   isOutside = findOutside(plan, session.numbers());
+  const std::vector<bool> isOfGraph = findGraphTables(plan);
+  for (size_t i = 0; i < isOfGraph.size(); ++i)
+    if (isOfGraph[i]) {
+      Result<DeviceMemory> memory = device.allocate(session.bytesOf(static_cast<int>(i)));
+      if (!memory)
+        return std::move(memory).status();
+      graphTables.emplace(static_cast<int>(i), std::move(*memory));
+    }
   auto take = [&](int64_t bytes) {
     const int64_t start = workBytes;
     workBytes += (bytes + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment;
@@ -591,6 +623,8 @@ Status DeviceExecutor::useMemory(void *memory) {
   for (size_t i = 0; i < s.addresses.size(); ++i)
     if (const MemoryPlan::Table &table = s.session.memory().tables[i]; table.firstWrite >= 0 && !s.mine.isOutside[i])
       s.addresses[i] = s.inArena(table.block);
+  for (const auto &[table, own] : s.mine.graphTables)
+    s.addresses[table] = own.data();
   const std::vector<Port> &inputs = s.session.plan().inputs;
   for (size_t i = 0; i < inputs.size(); ++i)
     if (s.mine.copyOffset[i] >= 0)
@@ -598,7 +632,9 @@ Status DeviceExecutor::useMemory(void *memory) {
   const int64_t arena = s.session.memory().arenaBytes;
   s.random = s.base + (arena + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment;
   s.isRandomDue = true;
-  s.session.beginPhase(Phase::Graph);  // nothing is computed
+  s.session.beginPhase(Phase::Graph);  // nothing is computed, but for what the plan has
+  if (s.mine.isGraphDone)
+    s.session.endPhase(Phase::Graph);
   return Status::ok();
 }
 

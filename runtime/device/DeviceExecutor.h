@@ -76,8 +76,8 @@ Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, const DeviceI
                              const DeviceExecOptions &options = {},
                              int64_t freeBytes = std::numeric_limits<int64_t>::max());
 
-/// A plan that is ready to run on a graph and a device: its kernels, and the index arrays in the memory of the device.
-/// Executors share it. Borrows the device.
+/// A plan that is ready to run on a graph and a device: its kernels, and the index arrays in the memory of the device;
+/// with `isInPlace` also the tables of the graph phase, which has run. Executors share it. Borrows the device.
 class DevicePlan {
 public:
   /// Fails if the plan and the graph do not fit, or if memory does not suffice.
@@ -117,7 +117,7 @@ public:
 
   // --- with `isInPlace`
   /// Has tables and buffers lie in the caller's memory of the device, `DevicePlan::workBytes()` at an address that 256
-  /// divides, until other memory is lent. What was there is gone: the next run starts with the graph phase. A backward
+  /// divides, until other memory is lent. What was there is gone, as are all results. A backward
   /// run works in the memory of its forward run.
   Status useMemory(void *memory);
   /// Has an input read from a tensor on the device, of the type in which it is to be handed over, at a multiple of 16

@@ -1,7 +1,8 @@
 /// Stands in for the CUDA driver in tests: device memory is host memory, and all work is done at once. Every program
 /// has the kernel `triple(int *numbers, int64_t count)`. `fakeCudaFail` makes the calls of one function fail,
 /// `fakeCudaLive` counts what was made and not released, `fakeCudaLoaded` is the code that was loaded last, and
-/// `fakeCudaGraph` describes the graph that was launched last, `fakeCudaStream` is where a kernel was launched last. Graphs run in another order than they were made in.
+/// `fakeCudaGraph` describes the graph that was launched last, `fakeCudaStream` is where a kernel was launched last.
+/// Graphs run in another order than they were made in.
 
 #include <algorithm>
 #include <cstdint>

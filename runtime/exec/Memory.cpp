@@ -299,7 +299,7 @@ int64_t tableBytes(const TableSpec &table, const GraphNumbers &graph) {
 }
 
 int64_t MemoryPlan::peakBytes() const {
-  return add(arenaBytes, add(indexBytes, inputBytes));
+  return add(add(arenaBytes, graphBytes), add(indexBytes, inputBytes));
 }
 
 std::vector<MemoryPlan::Table> findLifetimes(const Plan &plan) {
@@ -415,6 +415,15 @@ MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<con
   return memory;
 }
 
+std::vector<bool> findGraphTables(const Plan &plan) {
+  std::vector<bool> isOfGraph(plan.tables.size());
+  for (const Step &step : plan.steps)
+    if (step.phase == Phase::Graph)
+      for (int table : step.launch.outputs)
+        isOfGraph[table] = true;
+  return isOfGraph;
+}
+
 bool isCopied(const Plan &plan, const Port &input, const GraphNumbers &graph, const InputTensors &inputs) {
   const TableSpec &table = plan.tables[input.table];
   auto tensor = inputs.find(input.name);
@@ -425,8 +434,19 @@ bool isCopied(const Plan &plan, const Port &input, const GraphNumbers &graph, co
 MemoryPlan planDeviceMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
                             Places places, Outputs outputs, const InputTensors &inputs) {
   const bool isInPlace = outputs == Outputs::Outside;
-  const std::vector<bool> isOutside = isInPlace ? findOutside(plan, graph) : std::vector<bool>();
+  std::vector<bool> isOutside;
+  int64_t graphBytes = 0;
+  if (isInPlace) {
+    isOutside = findOutside(plan, graph);
+    const std::vector<bool> isOfGraph = findGraphTables(plan);
+    for (size_t i = 0; i < isOutside.size(); ++i)
+      if (isOfGraph[i]) {
+        isOutside[i] = true;
+        graphBytes = add(graphBytes, tableBytes(plan.tables[i], graph));
+      }
+  }
   MemoryPlan memory = layOut(plan, graph, launches, 0, kDeviceAlignment, isOutside, places);
+  memory.graphBytes = graphBytes;
   for (const Form &form : formsOfKernels(plan))
     memory.indexBytes = add(memory.indexBytes, arrayBytes(form, graph));
   for (const Port &port : plan.inputs)
@@ -451,6 +471,8 @@ static std::string describe(const Plan &plan, const GraphNumbers &graph, const M
     text += " (the largest table, " + inTicks(largest->name) + ", has " + counted(graph.rows[largest->domain], "row") +
             " and takes " + bytes(most) + ")";
   text += ", index arrays " + bytes(memory.indexBytes);
+  if (memory.graphBytes > 0)
+    text += ", tables of the graph phase " + bytes(memory.graphBytes);
   if (memory.inputBytes > 0)
     text += ", copies of inputs " + bytes(memory.inputBytes);
   return text;

@@ -69,6 +69,7 @@ struct MemoryPlan {
   int64_t arenaBytes = 0;
   int64_t indexBytes = 0;  // the forms that the plan reads; on the CPU also those that they are made from
   int64_t inputBytes = 0;  // copies of inputs, as far as it is known that they are copied
+  int64_t graphBytes = 0;  // tables of the graph phase, where they lie outside of the arena
 
   int64_t peakBytes() const;
 };
@@ -102,11 +103,15 @@ inline constexpr int64_t kDeviceAlignment = 256;
 enum class Places : uint8_t { Shared, Own };
 
 /// The same on a GPU, where threads have no scratch memory. With `Places::Own` no two blocks share bytes, so that only
-/// launches that read what others write have to wait for them. Inputs are copied, but for those that the plan reads
-/// where they are with `Outputs::Outside`; `inputs` say what types they have there.
+/// launches that read what others write have to wait for them. Inputs are copied. With `Outputs::Outside` only
+/// those are that the plan cannot read where they are, where `inputs` say what types they have, and tables of the graph
+/// phase have no place in the arena.
 MemoryPlan planDeviceMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
                             Places places = Places::Shared, Outputs outputs = Outputs::InArena,
                             const InputTensors &inputs = {});
+
+/// Which tables the graph phase writes. They depend on the graph alone, so that all runs may read the same ones.
+std::vector<bool> findGraphTables(const Plan &plan);
 
 /// Whether an input that is on the device is copied before a plan reads it: its rows have another order outside, its
 /// numbers another type, or its bytes may be any.
