@@ -463,6 +463,22 @@ TEST_F(HectorDeviceTest, OptionsAndPlacementsAreChecked) {
   EXPECT_EQ(message(), "`memory` does not start at a multiple of 256 bytes");
 }
 
+TEST_F(HectorTest, GpusThatAreNotThereAreRefused) {
+  const hector::Setting notEmulated("HECTOR_EMULATE_CUDA", "0");
+  const char *sizes[] = {"d_in=2", "d_out=1"};
+  hector_options options = {};
+  options.struct_size = sizeof(options);
+  options.sizes = sizes;
+  options.num_sizes = 2;
+  options.device_type = 2;
+  options.device_id = 99;
+  EXPECT_NE(hector_layer_compile(model, graph, &options, nullptr, 0, &layer), HECTOR_OK);
+  const std::string said = message();
+  EXPECT_TRUE(said.starts_with("there is no CUDA driver") || said.starts_with("there is no GPU 99") ||
+              said.starts_with("the CUDA driver"))
+      << said;
+}
+
 TEST_F(HectorDeviceTest, OptionsOfOlderProgramsMeanTheCpu) {
   hector_options options = {};
   options.struct_size = offsetof(hector_options, device_type);
