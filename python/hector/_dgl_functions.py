@@ -180,7 +180,8 @@ def _edges(recorder, structure, g):
     def ends():
         if sys.modules["dgl.core"].EID in g.edata:
             raise Unreadable("the ends of edges that have other numbers")
-        return structure.src, structure.dst, torch.arange(structure.num_edges, dtype=structure.src.dtype, device=structure.device)
+        numbers = torch.arange(structure.num_edges, dtype=structure.src.dtype, device=structure.device)
+        return structure.src, structure.dst, numbers
 
     nodes, edges = g._node_frames[0], g._edge_frames[0]
     src, dst = structure.src.long(), structure.dst.long()

@@ -282,7 +282,7 @@ class WithoutGpuTest(Case):
             "import torch, hector\n"
             "from hector import _arrays\n"
             "_arrays.TorchArrays.kinds = {'cpu': 2}\n"
-            "model = hector.parse('def f(g, x: Node[d]):\\n    for n in g.nodes():\\n        n[\"o\"] = n.x + 1.0\\n    return n[\"o\"]\\n')\n"
+            f"model = hector.parse({DROP!r})\n"
             "try:\n    model(hector.Graph([0], [0]), torch.ones(1, 1))\n"
             "except hector.HectorError as error:\n    print(error)\n"
         )
