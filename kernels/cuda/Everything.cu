@@ -10,6 +10,7 @@
 #include "kernels/cuda/products.cuh"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/storage.cuh"
+#include "kernels/cuda/transfer.cuh"
 #include "kernels/cuda/traversal.cuh"
 
 namespace cuda = hector::cuda;
