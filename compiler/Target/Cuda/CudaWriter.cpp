@@ -515,6 +515,7 @@ void CudaWriter::writeEarly(kern::TileOp tile, kern::ForOp first) {
   }
   if (all.empty())
     return;
+  earlyRegisters = numbers;
   const std::string level = cpp::levelName(tile.getDomain());
   openOwnRows(level);
   for (const Early &read : all)
@@ -703,7 +704,7 @@ void CudaWriter::write(Writer &out) {
   if (isOfBlocks) {
     const int64_t fitting = kAllSharedBytes / (launch.sharedBytes + kOwnBlockBytes);
     const int64_t wanted = warps == 1   ? 16
-                           : warps == 4 ? (keptRegisters + sumRegisters <= 80 ? 3 : 2)
+                           : warps == 4 ? (keptRegisters + sumRegisters + earlyRegisters <= 80 ? 3 : 2)
                            : keptRegisters + sumRegisters <= kFewRegisters ? 2
                                                                            : 1;
     launch.blocks = static_cast<int>(std::clamp<int64_t>(fitting, 1, wanted));

@@ -213,7 +213,8 @@ private:
   bool hasOperands = false;  // products read tiles in shared memory
   std::string tileRow;       // of a loop over a tile: the row, counted from the first one of the tile
   int64_t groupBytes = 0, blockBytes = 0, joinBytes = 0, slabBytes = 0;
-  int64_t keptRegisters = 0, sumRegisters = 0;  // of a lane, for matrices and for sums of products
+  // Of a lane: for matrices, for sums of products, and for what is read before products.
+  int64_t keptRegisters = 0, sumRegisters = 0, earlyRegisters = 0;
   llvm::DenseMap<mlir::Value, Row> rows;
   llvm::DenseMap<mlir::Value, bool> random;
   llvm::DenseMap<mlir::Value, unsigned> depths;  // of statements that are computed where they are read
