@@ -91,6 +91,7 @@ private:
   void writeAhead(kern::TileOp tile);
   void writeTileBody(kern::TileOp tile);
   void writeFirstLoop(kern::ForOp loop, kern::TileOp tile);
+  std::string aheadPlace(const std::string &row, int64_t size) const;
   int64_t ownRows() const;
   void openOwnRows(const std::string &level);
   void writeEarly(kern::TileOp tile, kern::ForOp first);
@@ -183,6 +184,9 @@ private:
   void writeRow(const std::string &to, mlir::Value row, const std::string &condition);
   /// The load whose row alone is put into a buffer, so that products can read it where it is.
   kern::LoadOp onlyLoadOf(kern::BufferOp buffer) const;
+  /// The store that alone takes the rows of a product, so that the product can leave them where they are stored.
+  kern::StoreOp onlyStoreOf(kern::BufferOp buffer) const;
+  bool isStoredByProduct(kern::StoreOp store) const;
   /// Whether rows and what they are multiplied by are matrices: one product, instead of one for each of their rows.
   bool isOfMatrices(kern::ProductOp product) const;
   bool isOfMatrices(kern::OuterOp outer) const;
@@ -205,6 +209,7 @@ private:
   bool isByRow = false;      // each row leaves what it adds to totals
   bool isChunked = false;    // a group takes neighbouring rows, of whatever units
   bool isTaking = false;     // the statements of a row are written, which may be behind the last one
+  bool writesLater = false;  // what it writes is written when all of a group's neighbouring rows are taken
   int warps = 8;             // of a block that takes pieces
   int64_t tileRows = 1;      // of a tile
   bool hasOperands = false;  // products read tiles in shared memory
@@ -219,9 +224,11 @@ private:
   llvm::DenseMap<mlir::Operation *, std::string> matrices;            // of products, for all tiles of a type
   llvm::DenseMap<mlir::Operation *, std::string> ahead;               // loads whose rows were copied to shared memory
   llvm::DenseMap<mlir::Operation *, std::string> early;               // loads that are made before the products
+  int tilesAhead = 1;                                                 // that are copied
   bool looksAhead = false;                                            // the places of these rows were read before that
   llvm::DenseMap<mlir::Value, std::string> masks;                     // of dropout
   std::vector<std::string> prologue;                                  // declarations before the loops
+  std::vector<std::pair<std::string, std::string>> later;             // members for what is written later, and stores
   std::vector<std::pair<std::string, std::string>> bufferParameters;  // types and names
 };
 
