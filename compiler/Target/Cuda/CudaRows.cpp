@@ -81,10 +81,16 @@ bool CudaWriter::isKeptInRegisters(Value row) {
   return ownNumbers(size) <= kMostOwn && ((size <= lanes && !isWide) || !isRandom(row));
 }
 
+/// Whether each number of a long row is a sum of one term: of an outer product.
+bool CudaWriter::isSumOfOne(kern::MapOp map) const {
+  return isWide && map.getCombine() == ReduceKind::Sum && map.getReduced().front() == 1 &&
+         kern::rowSize(map.getResult().getType()) > 1;
+}
+
 /// Whether a statement is computed where it is read, and not before.
 bool CudaWriter::isInlined(kern::MapOp map) {
   Value result = map.getResult();
-  if (map.getCombine() || map.getFn() == Fn::Dropout || result.use_empty())
+  if ((map.getCombine() && !isSumOfOne(map)) || map.getFn() == Fn::Dropout || result.use_empty())
     return false;
   const bool isCopy =
       map.getFn() == Fn::Copy && kern::elementType(map.getOperand(0).getType()) == kern::elementType(result.getType());
@@ -148,8 +154,9 @@ std::string CudaWriter::numberAt(Value value, const Point &point) {
   const Row &row = rows.at(value);
   const int64_t size = kern::rowSize(value.getType());
   if (auto map = mlir::dyn_cast_or_null<kern::MapOp>(row.op))
-    return expression(map, size == 1 ? pointOf(map.getSizes(), "0", 0)
-                                     : pointOf(map.getSizes(), point.place, point.ownSize));
+    return map.getCombine() ? combinedOne(map, point)
+                            : expression(map, size == 1 ? pointOf(map.getSizes(), "0", 0)
+                                                        : pointOf(map.getSizes(), point.place, point.ownSize));
   if (size == 1)
     return row.name;
   if (row.isPointer) {
@@ -160,6 +167,12 @@ std::string CudaWriter::numberAt(Value value, const Point &point) {
   if (point.ownSize == size)
     return row.name + "[c]";
   return "lanes.at(" + row.name + ", " + bare(point.place) + ")";
+}
+
+/// A number of a row whose sums have one term each.
+std::string CudaWriter::combinedOne(kern::MapOp map, const Point &point) {
+  return "(" + literal(0, kern::elementType(map.getResult().getType())) + " + " +
+         expression(map, pointOf(allAxes(map), point.place, point.ownSize)) + ")";
 }
 
 std::string CudaWriter::expression(kern::MapOp map, const Point &point) {

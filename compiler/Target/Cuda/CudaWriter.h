@@ -160,6 +160,8 @@ private:
   /// Whether a row that is read from memory is kept in registers, instead of a pointer to it.
   bool isKeptInRegisters(mlir::Value row);
   bool isInlined(kern::MapOp map);
+  bool isSumOfOne(kern::MapOp map) const;
+  std::string combinedOne(kern::MapOp map, const Point &point);
   Combining combiningOf(kern::MapOp map) const;
   std::string expression(kern::MapOp map, const Point &point);
   std::string numberAt(mlir::Value row, const Point &point);
