@@ -491,10 +491,10 @@ void CudaWriter::writeLoad(kern::LoadOp load) {
   std::string name = unique(table + "_" + cpp::levelName(load.getLevel()));
   if (auto copied = ahead.find(load); copied != ahead.end()) {
     if (size == 1)
-      body.line("const " + numberName(stored) + " " + name + " = " + copied->second + "[" + aheadPlace(tileRow, 1) + "];");
+      body.line("const " + numberName(stored) + " " + name + " = " + copied->second + "[" + tileRow + "];");
     else
       body.line("const auto " + name + " = lanes.load<" + std::to_string(size) + ">(" + copied->second + " + " +
-                aheadPlace(tileRow, size) + ");");
+                cpp::times(tileRow, size) + ");");
     rows[load.getResult()] = {.name = name};
     return;
   }
@@ -549,8 +549,6 @@ void CudaWriter::writeRow(const std::string &to, Value value, const std::string 
 }
 
 void CudaWriter::writeStore(kern::StoreOp store) {
-  if (isStoredByProduct(store))
-    return;
   Type stored = store.getTable().getType().getElementType();
   const int64_t size = kern::rowSize(store.getRow().getType());
   const std::string &table = tables.at(store.getTable());
@@ -616,11 +614,6 @@ void CudaWriter::writeBuffer(kern::BufferOp buffer) {
     buffers[buffer.getResult()] = made;
     return;
   }
-  if (kern::StoreOp store = onlyStoreOf(buffer)) {
-    made.tile = tables.at(store.getTable()) + " + " + cpp::times("int64_t{first}", made.size);
-    buffers[buffer.getResult()] = made;
-    return;
-  }
   if (tile && made.size > 1) {
     // Lanes meet no conflicts of memory banks.
     made.stride = cuda::paddedColumns(static_cast<int>(made.size), static_cast<int>(cpp::numberBytes(made.element)));
@@ -665,35 +658,6 @@ kern::LoadOp CudaWriter::onlyLoadOf(kern::BufferOp buffer) const {
   return isWide && isOfBlocks ? load : nullptr;
 }
 
-bool CudaWriter::isStoredByProduct(kern::StoreOp store) const {
-  auto get = store.getRow().getDefiningOp<kern::GetOp>();
-  return get && onlyStoreOf(get.getBuffer().getDefiningOp<kern::BufferOp>());
-}
-
-kern::StoreOp CudaWriter::onlyStoreOf(kern::BufferOp buffer) const {
-  kern::BufferType type = buffer.getResult().getType();
-  Type element = kern::elementType(type.getRow());
-  // Lanes store several neighbouring numbers at once.
-  constexpr int64_t kNeighbours = 8;
-  if (!isOfBlocks || isWide || tileRows == 1 || kern::rowSize(type.getRow()) % kNeighbours != 0)
-    return nullptr;
-  kern::GetOp get;
-  for (Operation *user : buffer.getResult().getUsers()) {
-    auto product = mlir::dyn_cast<kern::ProductOp>(user);
-    if (product && product.getResult() == buffer.getResult() && product.getOuter() % kNeighbours == 0)
-      continue;
-    if (get || !mlir::isa<kern::GetOp>(user))
-      return nullptr;
-    get = mlir::cast<kern::GetOp>(user);
-  }
-  if (!get || !get.getResult().hasOneUse())
-    return nullptr;
-  auto store = mlir::dyn_cast<kern::StoreOp>(*get.getResult().getUsers().begin());
-  const bool isPlain = store && store.getPath().empty() && store.getLevel() == type.getDomain() &&
-                       store.getTable().getType().getElementType() == element && element.isF32();
-  return isPlain ? store : nullptr;
-}
-
 /// The current row of a buffer: a number of it, or where its numbers start.
 std::string CudaWriter::currentRow(kern::BufferType type, const Buffer &buffer) const {
   std::string place = buffer.isOfTile ? tileRow : cpp::levelName(type.getDomain());
@@ -729,7 +693,7 @@ void CudaWriter::writePut(kern::PutOp put) {
 }
 
 void CudaWriter::writeGet(kern::GetOp get) {
-  if (get.getResult().use_empty() || onlyStoreOf(get.getBuffer().getDefiningOp<kern::BufferOp>()))
+  if (get.getResult().use_empty())
     return;
   const Buffer &buffer = buffers.at(get.getBuffer());
   std::string from = currentRow(get.getBuffer().getType(), buffer);

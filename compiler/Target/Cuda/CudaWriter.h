@@ -91,7 +91,6 @@ private:
   void writeAhead(kern::TileOp tile);
   void writeTileBody(kern::TileOp tile);
   void writeFirstLoop(kern::ForOp loop, kern::TileOp tile);
-  std::string aheadPlace(const std::string &row, int64_t size) const;
   int64_t ownRows() const;
   void openOwnRows(const std::string &level);
   void writeEarly(kern::TileOp tile, kern::ForOp first);
@@ -184,9 +183,6 @@ private:
   void writeRow(const std::string &to, mlir::Value row, const std::string &condition);
   /// The load whose row alone is put into a buffer, so that products can read it where it is.
   kern::LoadOp onlyLoadOf(kern::BufferOp buffer) const;
-  /// The store that alone takes the rows of a product, so that the product can leave them where they are stored.
-  kern::StoreOp onlyStoreOf(kern::BufferOp buffer) const;
-  bool isStoredByProduct(kern::StoreOp store) const;
   /// Whether rows and what they are multiplied by are matrices: one product, instead of one for each of their rows.
   bool isOfMatrices(kern::ProductOp product) const;
   bool isOfMatrices(kern::OuterOp outer) const;
@@ -225,7 +221,6 @@ private:
   llvm::DenseMap<mlir::Operation *, std::string> matrices;            // of products, for all tiles of a type
   llvm::DenseMap<mlir::Operation *, std::string> ahead;               // loads whose rows were copied to shared memory
   llvm::DenseMap<mlir::Operation *, std::string> early;               // loads that are made before the products
-  int tilesAhead = 1;                                                 // that are copied
   bool looksAhead = false;                                            // the places of these rows were read before that
   llvm::DenseMap<mlir::Value, std::string> masks;                     // of dropout
   std::vector<std::string> prologue;                                  // declarations before the loops
