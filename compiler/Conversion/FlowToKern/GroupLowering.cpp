@@ -656,11 +656,16 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
   mlir::OperandRange yielded = body.back().getOperands();
   // What else is to be done with these rows.
   for (Operation &op : body.without_terminator()) {
-    bool isReady = llvm::all_of(op.getOperands(), [&](Value operand) {
-      Operation *source = operand.getDefiningOp();
-      return source && before.contains(source);
+    if (!endsLoop(&op) || isTileProduct(&op) || op.getNumOperands() == 0)
+      continue;
+    bool isReady = llvm::all_of(llvm::enumerate(op.getOperands()), [&](const auto &operand) {
+      Operation *source = operand.value().getDefiningOp();
+      if (source)
+        return before.contains(source);
+      Map map = flow::readMap(&op, static_cast<unsigned>(operand.index()));
+      return packed.contains({operand.value().getAsOpaquePointer(), map});
     });
-    if (endsLoop(&op) && !isTileProduct(&op) && isReady && op.getNumOperands() > 0) {
+    if (isReady) {
       places.at(domain).after(builder);
       if (mlir::failed(lowerTerminal(&op)))
         return mlir::failure();
