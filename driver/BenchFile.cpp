@@ -414,13 +414,13 @@ Status Reader::readMachine() {
     error(*given, message);
     return Status::ok();
   };
-  auto machine = findMachine(chosen);
+  auto machine = findMachine(chosen, target);
   if (!machine)
     return report(machine.status().message());
   if (machine->target != target)
     return report("the machine " + inTicks(machine->name) + " is a " + (isOnGpu ? "CPU" : "GPU") +
                   ", but the benchmark runs on " +
-                  (isOnGpu ? "a GPU; choose `h200`" : "the CPU; choose `cpu` or `here`, or --backend cuda"));
+                  (isOnGpu ? "a GPU; choose `h200` or `here`" : "the CPU; choose `cpu` or `here`, or --backend cuda"));
   file.machine = std::move(*machine);
   return Status::ok();
 }

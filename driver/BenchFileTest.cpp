@@ -156,8 +156,9 @@ TEST_F(BenchFileTest, PlansForAGpuAreChosenForOne) {
   auto file = parse(kModel + kGraph + "size = 8\nbackend = \"cuda\"");
   ASSERT_TRUE(file) << file.status().message();
   EXPECT_EQ(file->machine.name, "h200");
-  EXPECT_EQ(wrong(kModel + kGraph + "size = 8\nbackend = \"cuda\"\nmachine = \"cpu\""),
-            "bench.toml:5:11: error: the machine `cpu` is a CPU, but the benchmark runs on a GPU; choose `h200`");
+  EXPECT_EQ(
+      wrong(kModel + kGraph + "size = 8\nbackend = \"cuda\"\nmachine = \"cpu\""),
+      "bench.toml:5:11: error: the machine `cpu` is a CPU, but the benchmark runs on a GPU; choose `h200` or `here`");
   EXPECT_EQ(wrong(kModel + kGraph + "size = 8\nmachine = \"h200\""),
             "bench.toml:4:11: error: the machine `h200` is a GPU, but the benchmark runs on the CPU; choose `cpu` or "
             "`here`, or --backend cuda");

@@ -49,7 +49,7 @@ static Result<Compiled> compileForCpu(const Program &program, const Graph &graph
 
 static Result<Compiled> compileForDevice(const Program &program, const Graph &graph, const CompileSettings &settings,
                                          int64_t memoryLimit) {
-  auto planned = planForDevice(program, graph, settings.passes);
+  auto planned = planForDevice(program, graph, settings.passes, cuda::Precision::Highest, settings.machine);
   if (!planned)
     return std::move(planned).status();
   auto kernels = loadKernels(*planned->plan, *settings.device);

@@ -28,9 +28,10 @@ struct Compiled {
 struct CompileSettings {
   std::string passes = "default";
   int threads = 0;
-  int64_t memoryLimit = 0;   // bytes; 0: what the machine has, or what is free on the device
-  int64_t takenBytes = 0;    // of the limit, by plans that were made before
-  Device *device = nullptr;  // where plans run, which it outlives; null: on the CPU
+  int64_t memoryLimit = 0;                    // bytes; 0: what the machine has, or what is free on the device
+  int64_t takenBytes = 0;                     // of the limit, by plans that were made before
+  Device *device = nullptr;                   // where plans run, which it outlives; null: on the CPU
+  MachineDescription machine = defaultGpu();  // that plans for the device are chosen for
 };
 
 /// Plans and compiles a program for a graph. `tensors` are its inputs as far as they are known, for the memory plan.

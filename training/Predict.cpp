@@ -59,9 +59,10 @@ static Result<Prediction> predictOn(const GraphFile &graph, const Checkpoint &ch
   }
   Prediction prediction;
   prediction.width = stack->width();
-  auto network = Network::make(std::move(*stack), graph.graph, std::nullopt,
-                               {checkpoint.config.passes, options.threads, options.memoryLimit, 0, options.device},
-                               options.withHidden);
+  auto network = Network::make(
+      std::move(*stack), graph.graph, std::nullopt,
+      {checkpoint.config.passes, options.threads, options.memoryLimit, 0, options.device, options.machine},
+      options.withHidden);
   if (!network)
     return std::move(network).status();
   if (Status status = network->predict(tables); !status.isOk())

@@ -3,6 +3,7 @@
 
 #include "runtime/device/Device.h"
 #include "runtime/graph/GraphFile.h"
+#include "runtime/machine/Machine.h"
 #include "training/Checkpoint.h"
 
 #include <cstdint>
@@ -22,7 +23,8 @@ struct PredictOptions {
   bool withHidden = false;
   int threads = 0;
   int64_t memoryLimit = 0;
-  Device *device = nullptr;  // where the stack runs; null: on the CPU
+  Device *device = nullptr;                   // where the stack runs; null: on the CPU
+  MachineDescription machine = defaultGpu();  // that plans for the device are chosen for
 };
 
 /// Runs the stack of a checkpoint on a graph, without dropout. The graph may have other edges than the one of training,

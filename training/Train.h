@@ -7,6 +7,7 @@
 
 #include "runtime/device/Device.h"
 #include "runtime/graph/GraphFile.h"
+#include "runtime/machine/Machine.h"
 #include "training/Checkpoint.h"
 #include "training/Config.h"
 #include "training/History.h"
@@ -24,10 +25,11 @@ namespace hector::training {
 
 struct TrainOptions {
   Config config;
-  std::optional<Checkpoint> resume;  // continues from here
-  std::string checkpointPath;        // empty: nothing is kept
-  int64_t memoryLimit = 0;           // bytes; 0: what the machine has
-  Device *device = nullptr;          // of the backend that the configuration names; null: the CPU
+  std::optional<Checkpoint> resume;           // continues from here
+  std::string checkpointPath;                 // empty: nothing is kept
+  int64_t memoryLimit = 0;                    // bytes; 0: what the machine has
+  Device *device = nullptr;                   // of the backend that the configuration names; null: the CPU
+  MachineDescription machine = defaultGpu();  // that plans for the device are chosen for
 };
 
 /// How a run is told about.

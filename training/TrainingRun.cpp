@@ -39,7 +39,12 @@ Result<Table> TrainingRun::startOf(const Parameter &parameter) const {
 CompileSettings TrainingRun::settings(const std::string &recorded, int64_t takenBytes) const {
   // Plans of the CPU are chosen by other costs than those of GPUs.
   const bool isContinued = isResumed() && !recorded.empty() && options.resume->config.backend == config.backend;
-  return {isContinued ? recorded : config.passes, config.threads, options.memoryLimit, takenBytes, options.device};
+  return {isContinued ? recorded : config.passes,
+          config.threads,
+          options.memoryLimit,
+          takenBytes,
+          options.device,
+          options.machine};
 }
 
 LearningPlan TrainingRun::learningPlan() const {

@@ -10,6 +10,7 @@
 #include "kernels/cuda/products.cuh"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/storage.cuh"
+#include "kernels/cuda/transfer.cuh"
 #include "kernels/cuda/traversal.cuh"
 
 namespace cuda = hector::cuda;
@@ -152,6 +153,14 @@ struct LargestRows {
   __device__ void take(Part &part, const Unit &, const Read &read, int64_t, int64_t, bool) const {
     join(part, {read.number, 1, 1});
   }
+  struct Written {
+    double number;
+  };
+  __device__ void take(Part &part, const Unit &unit, const Read &read, int64_t, int64_t, bool, Written &written) const {
+    take(part, unit, read, 0, 0, true);
+    written.number = part.largest;
+  }
+  __device__ void write(int64_t row, const Written &written) const { cuda::aligned(result)[row] = written.number; }
   __device__ void join(Part &part, const Part &next) const {
     part.largest = cuda::larger(part.largest, next.largest);
     part.rows += next.rows;

@@ -103,6 +103,12 @@ template <class T, int kCount> struct alignas(sizeof(T) * kCount < 16 ? sizeof(T
   T numbers[kCount];
 };
 
+/// The address of a table or an array of the graph, which are all aligned to 16 bytes: what is loaded or stored side by
+/// side, from a multiple of that, becomes one instruction.
+template <class T> __device__ __forceinline__ T *aligned(T *address) {
+  return static_cast<T *>(__builtin_assume_aligned(address, 16));
+}
+
 /// Starts a copy of kBytes (4, 8 or 16) from global to shared memory. Both addresses are multiples of kBytes. The bytes
 /// are there for this thread after `waitCopies`, and for others after a barrier that follows it.
 template <int kBytes> __device__ __forceinline__ void copyAsync(void *to, const void *from) {

@@ -81,7 +81,7 @@ struct MatrixSlabs {
   int depth, bytes;
 };
 HECTOR_ANYWHERE constexpr MatrixSlabs slabsOf(int terms, int numberBytes) {
-  const int most = 256 / numberBytes;
+  const int most = 128 / numberBytes;
   MatrixSlabs slabs = {};
   slabs.depth = terms < most ? partsOf(terms, 8) * 8 : most;
   slabs.bytes = 2 * slabs.depth * MatrixSlabs::kStride * numberBytes;

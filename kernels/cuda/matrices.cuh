@@ -44,13 +44,15 @@ template <class T, int kTerms> struct MatrixBlock {
   /// Number `i` of those that a thread copies: which term, and which row or column. Neighbouring threads read
   /// neighbours, eight at least, and write to different banks.
   template <bool isByTerms> __device__ __forceinline__ static void place(int i, int &term, int &at) {
-    const int number = i * kThreads + threadInBlock();
+    // Sums of what depends on the thread and a constant: addresses are then one for all numbers of a thread.
+    const int thread = threadInBlock();
     if constexpr (isByTerms) {
-      term = number % 8 + number / (8 * kSide) * 8;
-      at = number / 8 % kSide;
+      constexpr int kTogether = 8, kBeside = kThreads / kTogether, kRounds = kSide / kBeside;
+      term = thread % kTogether + i / kRounds * kTogether;
+      at = thread / kTogether + i % kRounds * kBeside;
     } else {
-      term = number / kSide;
-      at = number % kSide;
+      term = thread / kSide + i * (kThreads / kSide);
+      at = thread % kSide;
     }
   }
   /// Reads a part of a slab: terms from `start` on, rows or columns from `first` on. What is not there is 0.
@@ -106,15 +108,20 @@ __device__ inline void multiplyMatrices(const Left &a, const Right &b, T *c, voi
   for (int block = 0; block < partsOf(kRows, kSide) * partsOf(kColumns, kSide); ++block) {
     const int top = block / partsOf(kColumns, kSide) * kSide, left = block % partsOf(kColumns, kSide) * kSide;
     T sums[kOwn][kOwn] = {};
-    HECTOR_KEEP_LOOP
-    for (int start = 0; start < kTerms; start += kDepth) {
-      T rows[Block::kCopied], columns[Block::kCopied];
+    T rows[Block::kCopied], columns[Block::kCopied];
+    auto fetch = [&](int start) {
       Block::template read<Left::isByRows>(rows, start, top, kRows, [&](int k, int i) { return a.at(i, k); });
       Block::template read<!Right::isByRows>(columns, start, left, kColumns, [&](int k, int j) { return b.at(k, j); });
+    };
+    fetch(0);
+    HECTOR_KEEP_LOOP
+    for (int start = 0; start < kTerms; start += kDepth) {
       syncBlock();  // the slabs before were read
       Block::template write<Left::isByRows>(leftSlab, rows);
       Block::template write<!Right::isByRows>(rightSlab, columns);
       syncBlock();
+      if (start + kDepth < kTerms)
+        fetch(start + kDepth);
       HECTOR_UNROLL_SOME
       for (int k = 0; k < kDepth; ++k) {
         const auto x = *reinterpret_cast<const Pack<T, kOwn> *>(leftSlab + k * kStride + row);

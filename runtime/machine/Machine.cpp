@@ -293,18 +293,19 @@ const MachineDescription &defaultGpu() {
                        [](const MachineDescription &machine) { return machine.target == MachineTarget::Gpu; });
 }
 
-Result<std::string> keptMachinePath() {
+Result<std::string> keptMachinePath(MachineTarget target) {
+  const std::string file = target == MachineTarget::Cpu ? "hector/machine.toml" : "hector/gpu.toml";
   // A relative path in this variable is to be ignored: it would mean something else in each folder.
   if (const char *config = std::getenv("XDG_CONFIG_HOME"); config && config[0] == '/')
-    return std::string(config) + "/hector/machine.toml";
+    return std::string(config) + "/" + file;
   if (const char *home = std::getenv("HOME"); home && home[0] == '/')
-    return std::string(home) + "/.config/hector/machine.toml";
+    return std::string(home) + "/.config/" + file;
   return Status::invalid("there is no place to keep a measurement: neither XDG_CONFIG_HOME nor HOME is set to a full "
                          "path; set one of them, or name a file");
 }
 
 Status keepMachine(const MachineDescription &machine) {
-  auto path = keptMachinePath();
+  auto path = keptMachinePath(machine.target);
   if (!path)
     return path.status();
   if (Status status = makeFolders(std::filesystem::path(*path).parent_path().string()); !status.isOk())
@@ -312,17 +313,19 @@ Status keepMachine(const MachineDescription &machine) {
   return writeMachine(*path, machine);
 }
 
-Result<MachineDescription> findMachine(const std::string &nameOrFile) {
+Result<MachineDescription> findMachine(const std::string &nameOrFile, MachineTarget target) {
   for (const MachineDescription &machine : shippedMachines())
     if (machine.name == nameOrFile)
       return machine;
   if (nameOrFile == "here") {
-    auto path = keptMachinePath();
+    auto path = keptMachinePath(target);
     if (!path)
       return path.status();
+    const bool isGpu = target == MachineTarget::Gpu;
     if (::access(path->c_str(), F_OK) != 0)
-      return Status::invalid("this machine has not been measured: " + *path +
-                             " does not exist; run `hector machine`, which takes a few seconds");
+      return Status::invalid("this " + std::string(isGpu ? "GPU" : "machine") + " has not been measured: " + *path +
+                             " does not exist; run `hector machine" + (isGpu ? " --backend cuda" : "") +
+                             "`, which takes a few seconds");
     return readMachine(*path);
   }
   if (nameOrFile.find_first_of("./") == std::string::npos && ::access(nameOrFile.c_str(), F_OK) != 0) {

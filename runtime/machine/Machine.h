@@ -64,12 +64,14 @@ const MachineDescription &defaultMachine();
 /// The fixed default where plans are for a GPU, `h200`.
 const MachineDescription &defaultGpu();
 
-/// Where the measured description of this machine is kept: `hector/machine.toml` in $XDG_CONFIG_HOME or ~/.config.
-Result<std::string> keptMachinePath();
-/// Writes the description there; the folders are created, for their owner only, where they are missing.
+/// Where the measured description of this machine is kept, in $XDG_CONFIG_HOME or ~/.config: `hector/machine.toml` for
+/// the processor, and `hector/gpu.toml` for the GPU.
+Result<std::string> keptMachinePath(MachineTarget target = MachineTarget::Cpu);
+/// Writes the description where those of its target are kept; the folders are created, for their owner only, where they
+/// are missing.
 Status keepMachine(const MachineDescription &machine);
 
-/// What `--machine` means: a name of `shippedMachines`, `here` for the measured one, or a machine file.
-Result<MachineDescription> findMachine(const std::string &nameOrFile);
+/// What `--machine` means: a name of `shippedMachines`, `here` for the measured one of `target`, or a machine file.
+Result<MachineDescription> findMachine(const std::string &nameOrFile, MachineTarget target = MachineTarget::Cpu);
 
 }  // namespace hector

@@ -177,6 +177,7 @@ TEST(ShippedMachinesTest, OtherNamesAreRefused) {
 TEST(KeptMachineTest, PathFollowsTheEnvironment) {
   Setting home("HOME", "/h"), config("XDG_CONFIG_HOME", "/c");
   EXPECT_EQ(*keptMachinePath(), "/c/hector/machine.toml");
+  EXPECT_EQ(*keptMachinePath(MachineTarget::Gpu), "/c/hector/gpu.toml");
   Setting relative("XDG_CONFIG_HOME", "c");
   EXPECT_EQ(*keptMachinePath(), "/h/.config/hector/machine.toml");
   Setting none("HOME", nullptr);
@@ -198,6 +199,21 @@ TEST_F(MachineFilesTest, HereIsWhatWasKept) {
     ASSERT_EQ(::stat(path(made).c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 0777, 0700u) << made;
   }
+}
+
+TEST_F(MachineFilesTest, ProcessorAndGpuAreKeptApart) {
+  Setting config("XDG_CONFIG_HOME", path("config").c_str());
+  const MachineDescription cpu = {"mine", MachineTarget::Cpu, 8, 7, 6, 5, 4, 3, 2, 1};
+  ASSERT_TRUE(keepMachine(cpu).isOk());
+  auto missing = findMachine("here", MachineTarget::Gpu);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.status().message(), "this GPU has not been measured: " + path("config") +
+                                            "/hector/gpu.toml does not exist; run `hector machine --backend cuda`, "
+                                            "which takes a few seconds");
+  const MachineDescription gpu = {"its GPU", MachineTarget::Gpu, 1, 2, 3, 4, 5, 6, 7, 8};
+  ASSERT_TRUE(keepMachine(gpu).isOk());
+  EXPECT_EQ(*findMachine("here", MachineTarget::Gpu), gpu);
+  EXPECT_EQ(*findMachine("here"), cpu);
 }
 
 TEST_F(MachineFilesTest, AFolderThatCannotBeMadeIsNamed) {

@@ -3,6 +3,7 @@
 #include "runtime/base/BigVector.h"
 #include "runtime/base/Memory.h"
 #include "runtime/base/Parallel.h"
+#include "runtime/machine/Runs.h"
 
 #include <algorithm>
 #include <atomic>
@@ -238,57 +239,11 @@ double processorSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
-/// Runs the measurements one after the other; does nothing more once `progress` stopped it.
-class Runs {
-public:
-  Runs(const MeasureProgress &progress, int64_t numRates) : progress(progress), total(numRates * kRuns) {}
-
-  /// Units per second of `work(n)`, which does n of them: the median of several runs of at least 20 ms each.
-  template <class F> double rate(std::string_view what, F &&work) {
-    int64_t units = 1;
-    double time = 0;
-    while (!isStopped && (time = elapsed([&] { work(units); })) < kRunSeconds && units < (int64_t{1} << 40)) {
-      units = static_cast<int64_t>(static_cast<double>(units) *
-                                   std::clamp(1.2 * kRunSeconds / std::max(time, 1e-9), 1.5, 10.0)) +
-              1;
-      check(what);
-    }
-    return static_cast<double>(units) / std::max(timeOf(what, 1, 0.5, [&] { work(units); }), 1e-9);
-  }
-
-  /// Seconds that `work` takes: a quantile of several runs with `perRun` calls in each, which are timed one by one.
-  template <class F> double timeOf(std::string_view what, int perRun, double quantile, F &&work) {
-    std::vector<double> times;
-    for (int run = 0; run < kRuns; ++run, ++done) {
-      check(what);
-      for (int call = 0; call < perRun && !isStopped; ++call)
-        times.push_back(elapsed(work));
-    }
-    check(what);
-    if (isStopped)
-      return 0;
-    const auto chosen = times.begin() + static_cast<ptrdiff_t>(static_cast<double>(times.size()) * quantile);
-    std::nth_element(times.begin(), chosen, times.end());
-    return *chosen;
-  }
-
-  void check(std::string_view what) { isStopped = isStopped || !progress(what, done, total); }
-  bool wasStopped() const { return isStopped; }
-
-private:
-  static constexpr int kRuns = 11;
-  static constexpr double kRunSeconds = 0.02;
-
-  template <class F> static double elapsed(F &&work) {
-    const auto start = Clock::now();
-    work();
-    return seconds(Clock::now() - start);
-  }
-
-  const MeasureProgress &progress;
-  int64_t done = 0, total;
-  bool isStopped = false;
-};
+template <class F> double elapsed(F &&work) {
+  const auto start = Clock::now();
+  work();
+  return seconds(Clock::now() - start);
+}
 
 /// Pieces of work that threads take one by one: several for each thread, so that one that is late delays little.
 int64_t numPieces() {
@@ -323,7 +278,11 @@ Result<MeasuredMachine> measureMachine(const MeasureProgress &progress) {
   if (Status status = requireMemory("measuring", bytes); !status.isOk())
     return status;
   const int64_t numWords = bytes / 4;
-  Runs runs(progress, 6);
+  Runs runs(progress, 6, 0.02);
+  // Units per second of `work(n)`, which does n of them.
+  auto rate = [&](std::string_view what, auto &&work) {
+    return runs.rate(what, [&](int64_t count) { return elapsed([&] { work(count); }); });
+  };
   runs.check("memory");
   BigVector<float> memory(static_cast<size_t>(numWords));
   parallelFor(numWords, int64_t{1} << 20,
@@ -333,7 +292,7 @@ Result<MeasuredMachine> measureMachine(const MeasureProgress &progress) {
   constexpr int64_t kSlice = int64_t{1} << 16;
   const int64_t numSlices = numWords / 3 / kSlice;
   int64_t next = 0;
-  const double slices = runs.rate("memory bandwidth", [&](int64_t count) {
+  const double slices = rate("memory bandwidth", [&](int64_t count) {
     parallelFor(count, numChunks(count, numPieces()), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         float *slice = memory.data() + (next + i) % numSlices * 3 * kSlice;
@@ -349,7 +308,7 @@ Result<MeasuredMachine> measureMachine(const MeasureProgress &progress) {
   auto reads = [&](std::string_view what, int64_t size) {
     constexpr int64_t kReads = 1024;
     uint32_t run = 0;
-    const double units = runs.rate(what, [&](int64_t count) {
+    const double units = rate(what, [&](int64_t count) {
       const uint32_t seed = ++run * 0x632BE59Bu;
       parallelFor(count, numChunks(count, numPieces()), [&](int64_t begin, int64_t end) {
         const uint32_t own = seed + static_cast<uint32_t>(begin) * 0x7FEB352Du;
@@ -369,7 +328,7 @@ Result<MeasuredMachine> measureMachine(const MeasureProgress &progress) {
   const auto start = Clock::now();
   const double startProcessor = processorSeconds();
   next = 0;
-  const double products = runs.rate("products", [&](int64_t count) {
+  const double products = rate("products", [&](int64_t count) {
     parallelFor(count, numChunks(count, numPieces()), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         float *rows = memory.data() + (next + i) % numBlocks * 2 * kBlock;
@@ -380,7 +339,7 @@ Result<MeasuredMachine> measureMachine(const MeasureProgress &progress) {
   });
 
   // Numbers that stay in a core's own cache.
-  const double elements = runs.rate("other operations", [&](int64_t count) {
+  const double elements = rate("other operations", [&](int64_t count) {
     parallelFor(numPieces(), 1, [&](int64_t, int64_t) {
       std::vector<float> from(kBlock, 0.1f), to(kBlock);
       for (int64_t i = 0; i < count; ++i)
@@ -393,7 +352,8 @@ Result<MeasuredMachine> measureMachine(const MeasureProgress &progress) {
   machine.scalarRate =
       roundFigure(elements * static_cast<double>(numPieces() * kBlock * measured::kScalarOperations) / 1e9);
 
-  machine.launch = roundFigure(runs.timeOf("starting a loop", 100, 0.25, startOnAllThreads) * 1e9);
+  machine.launch =
+      roundFigure(runs.timeOf("starting a loop", 100, 0.25, [] { return elapsed(startOnAllThreads); }) * 1e9);
   if (runs.wasStopped())
     return Status::failed("stopped; nothing was measured");
   return result;

@@ -85,6 +85,7 @@ struct TrainCommandOptions {
   std::optional<int64_t> negatives, batch;
   std::optional<uint64_t> seed;
   std::optional<int> threads;
+  std::string machine;      // a GPU that plans are chosen for; empty: the default
   int64_t numSeeds = 1;     // runs with this many seeds, from the first on
   std::string memoryLimit;  // bytes, such as 8G; empty: what the machine has
   bool isDry = false;       // prints the configuration and ends
@@ -96,6 +97,7 @@ struct InferCommandOptions {
   std::string outPath;         // .csv or .safetensors
   std::string embeddingsPath;  // .csv or .safetensors; empty: none
   std::string backend = "cpu";
+  std::string machine;  // a GPU that plans are chosen for; empty: the default
   int threads = 0;
   std::string memoryLimit;
 };

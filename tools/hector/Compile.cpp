@@ -19,8 +19,8 @@
 namespace hector {
 
 /// The machine that `--machine` and `--cache` describe.
-static Result<MachineDescription> chooseMachine(const CompileOptions &options) {
-  auto machine = options.machine.empty() ? defaultMachine() : findMachine(options.machine);
+static Result<MachineDescription> chooseMachine(const CompileOptions &options, MachineTarget target) {
+  auto machine = options.machine.empty() ? defaultMachine() : findMachine(options.machine, target);
   if (!machine || options.cache.empty())
     return machine;
   auto bytes = parseBytes(options.cache);
@@ -33,7 +33,7 @@ static Result<MachineDescription> chooseMachine(const CompileOptions &options) {
 
 /// The machine that kernels for GPUs are chosen for, which is a GPU.
 static Result<MachineDescription> chooseGpu(const CompileOptions &options) {
-  auto machine = chooseMachine(options);
+  auto machine = chooseMachine(options, MachineTarget::Gpu);
   if (machine && machine->target != MachineTarget::Gpu)
     return Status::invalid("--machine " + options.machine +
                            " is a CPU, but the kernels are for a GPU; leave it out, or use --machine h200");
@@ -164,7 +164,7 @@ static Status compileModel(CompileOptions options) {
   if (isForGpu && options.machine.empty())
     options.machine = "h200";
   if (!options.machine.empty() || !options.cache.empty()) {
-    auto machine = isForGpu ? chooseGpu(options) : chooseMachine(options);
+    auto machine = isForGpu ? chooseGpu(options) : chooseMachine(options, MachineTarget::Cpu);
     if (!machine)
       return machine.status();
     program->attachMachine(*machine);

@@ -48,11 +48,12 @@ static std::string describe(Device &device) {
          (free ? formatBytes(*free) + " of it free" : free.status().message());
 }
 
-/// Which description of this machine is kept.
-static std::string keptMachine() {
-  auto path = keptMachinePath();
+/// Which description of this machine, or of its GPU, is kept.
+static std::string keptMachine(MachineTarget target) {
+  auto path = keptMachinePath(target);
   if (!path || access(path->c_str(), F_OK) != 0)
-    return "not measured; `hector machine` does";
+    return std::string("not measured; `hector machine") + (target == MachineTarget::Gpu ? " --backend cuda" : "") +
+           "` does";
   auto machine = readMachine(*path);
   return machine ? machine->name + " (" + *path + ")" : machine.status().message();
 }
@@ -80,7 +81,8 @@ int doctorCommand() {
        procValue("/proc/cpuinfo", "model name") + ", " + std::to_string(std::thread::hardware_concurrency()) +
            " threads");
   line("", "memory", std::to_string(mebibytes) + " MiB");
-  line("", "measured", keptMachine());
+  line("", "measured", keptMachine(MachineTarget::Cpu));
+  line("", "measured GPU", keptMachine(MachineTarget::Gpu));
   line("", "compiled code", keptCode());
 
   std::printf("\nfound\n");

@@ -308,6 +308,10 @@ Status infer(const InferCommandOptions &options) {
       return Status::invalid("--memory-limit is " + inTicks(options.memoryLimit) + ", but needs " + kByteForms);
     how.memoryLimit = *bytes;
   }
+  auto machine = chooseGpu(options.machine, options.backend);
+  if (!machine)
+    return std::move(machine).status();
+  how.machine = std::move(*machine);
   std::unique_ptr<Device> device;
   if (options.backend == "cuda") {
     auto found = findGpu();

@@ -3,9 +3,11 @@
 #include "Commands.h"
 #include "Options.h"
 #include "Progress.h"
+#include "RunReport.h"
 #include "runtime/base/Interrupt.h"
 #include "runtime/base/Text.h"
 #include "runtime/machine/Measure.h"
+#include "runtime/machine/MeasureGpu.h"
 
 #include <CLI/CLI.hpp>
 
@@ -20,7 +22,10 @@ namespace {
 
 struct MachineOptions {
   bool print = false;
+  std::string backend = "cpu";
   std::string outPath;  // empty: where measurements are kept
+
+  MachineTarget target() const { return backend == "cuda" ? MachineTarget::Gpu : MachineTarget::Cpu; }
 };
 
 void printTable(const MachineDescription &machine) {
@@ -31,11 +36,13 @@ void printTable(const MachineDescription &machine) {
   std::printf("\n");
 }
 
-int printMachine() {
-  auto path = keptMachinePath();
+int printMachine(MachineTarget target) {
+  auto path = keptMachinePath(target);
   if (!path || ::access(path->c_str(), F_OK) != 0) {
-    printTable(defaultMachine());
-    std::printf("the default; `hector machine` measures this machine\n");
+    const bool isGpu = target == MachineTarget::Gpu;
+    printTable(isGpu ? defaultGpu() : defaultMachine());
+    std::printf("the default; `hector machine%s` measures this %s\n", isGpu ? " --backend cuda" : "",
+                isGpu ? "GPU" : "machine");
     return kExitFine;
   }
   auto machine = readMachine(*path);
@@ -46,22 +53,36 @@ int printMachine() {
   return kExitFine;
 }
 
+/// Measures the processor, or the GPU that there is.
+Result<MeasuredMachine> measure(MachineTarget target, const MeasureProgress &progress) {
+  if (target == MachineTarget::Cpu)
+    return measureMachine(progress);
+  auto device = findGpu();
+  if (!device)
+    return Status::invalid("--backend cuda: " + device.status().message() + "; measure with --backend cpu");
+  auto machine = measureGpu(**device, progress);
+  if (!machine)
+    return std::move(machine).status();
+  return MeasuredMachine{std::move(*machine)};
+}
+
 int measure(const MachineOptions &options) {
   // A measurement that cannot be kept is not worth waiting for.
-  auto path = options.outPath.empty() ? keptMachinePath() : Result<std::string>(options.outPath);
+  auto path = options.outPath.empty() ? keptMachinePath(options.target()) : Result<std::string>(options.outPath);
   if (!path)
     return report(std::move(path).status());
   noteInterrupts();
-  auto measured = [] {
-    ProgressLine progress("measuring the machine");
-    return measureMachine([&, before = std::string()](std::string_view what, int64_t done, int64_t total) mutable {
-      if (before != what) {
-        before = what;
-        progress.begin("measuring " + before);
-      }
-      progress.update(done, total);
-      return interruptSignal() == 0;
-    });
+  auto measured = [&] {
+    ProgressLine line("measuring the machine");
+    return measure(options.target(),
+                   [&, before = std::string()](std::string_view what, int64_t done, int64_t total) mutable {
+                     if (before != what) {
+                       before = what;
+                       line.begin("measuring " + before);
+                     }
+                     line.update(done, total);
+                     return interruptSignal() == 0;
+                   });
   }();
   auto stopped = [] {
     std::fputs("stopped; nothing was written\n", stderr);
@@ -81,8 +102,9 @@ int measure(const MachineOptions &options) {
                  "warning: other programs had %.0f %% of the processors, so these figures are too low; measure again "
                  "when the machine is quiet\n",
                  (1 - measured->share) * 100);
-  std::printf("kept in %s; `hector compile --machine %s` uses it\n", path->c_str(),
-              options.outPath.empty() ? "here" : path->c_str());
+  std::printf("kept in %s; `hector compile --machine %s%s` uses it\n", path->c_str(),
+              options.outPath.empty() ? "here" : path->c_str(),
+              options.target() == MachineTarget::Gpu ? " --backend cuda" : "");
   return kExitFine;
 }
 
@@ -92,16 +114,19 @@ std::function<std::optional<int>()> addMachine(CLI::App &app) {
   auto options = std::make_shared<MachineOptions>();
   CLI::App *machine = app.add_subcommand("machine", "Measures this machine, for compiling with --machine here");
   auto *print = machine->add_flag("--print", options->print, "Shows what is kept, or the default, without measuring");
+  machine->add_option("--backend", options->backend, "What is measured: the processor (cpu), or the GPU (cuda)")
+      ->check(oneOf({"cpu", "cuda"}))
+      ->type_name("NAME");
   machine->add_option("-o,--out", options->outPath, "A file instead of the place where measurements are kept (.toml)")
       ->type_name("FILE")
       ->check(notEmpty())
       ->excludes(print);
   machine->footer("Measuring takes a few seconds, in which the machine should have nothing else to do.\n"
-                  "Example:\n  hector machine");
+                  "Examples:\n  hector machine\n  hector machine --backend cuda");
   return [=]() -> std::optional<int> {
     if (!machine->parsed())
       return std::nullopt;
-    return options->print ? printMachine() : measure(*options);
+    return options->print ? printMachine(options->target()) : measure(*options);
   };
 }
 

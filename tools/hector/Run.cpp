@@ -41,23 +41,10 @@ static Status chooseBackend(RunOptions &options) {
   return Status::ok();
 }
 
-/// The GPU that plans are chosen for. Other backends choose for machines of their own.
-static Result<MachineDescription> chooseMachine(const RunOptions &options) {
-  if (options.machine.empty())
-    return defaultGpu();
-  if (options.backend != "cuda")
-    return Status::invalid("--machine is for --backend cuda, and --backend is " + options.backend + "; leave it out");
-  auto machine = findMachine(options.machine);
-  if (machine && machine->target != MachineTarget::Gpu)
-    return Status::invalid("--machine " + options.machine +
-                           " is a CPU, but the plan is for a GPU; leave it out, or use --machine h200");
-  return machine;
-}
-
 static Status runModel(RunOptions options) {
   if (Status status = chooseBackend(options); !status.isOk())
     return status;
-  auto machine = chooseMachine(options);
+  auto machine = chooseGpu(options.machine, options.backend);
   if (!machine)
     return machine.status();
   auto memoryLimit = readMemoryLimit(options);

@@ -35,6 +35,18 @@ Result<std::unique_ptr<Device>> findGpu() {
   return createCudaDevice();
 }
 
+Result<MachineDescription> chooseGpu(const std::string &machine, const std::string &backend) {
+  if (machine.empty())
+    return defaultGpu();
+  if (backend != "cuda")
+    return Status::invalid("--machine is for --backend cuda, and --backend is " + backend + "; leave it out");
+  auto found = findMachine(machine, MachineTarget::Gpu);
+  if (found && found->target != MachineTarget::Gpu)
+    return Status::invalid("--machine " + machine +
+                           " is a CPU, but the plan is for a GPU; leave it out, or use --machine h200");
+  return found;
+}
+
 CpuOptions cpuOptions(const RunOptions &options, int64_t memoryLimit) {
   CpuOptions cpu;
   cpu.exec = {.threads = options.threads, .memoryLimit = memoryLimit, .poison = options.poison};

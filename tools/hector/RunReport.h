@@ -4,6 +4,7 @@
 #include "Commands.h"
 #include "driver/Case.h"
 #include "driver/RunPlan.h"
+#include "runtime/machine/Machine.h"
 
 #include <cstdint>
 #include <memory>
@@ -25,6 +26,9 @@ DeviceOptions deviceOptions(const RunOptions &options, int64_t memoryLimit);
 
 /// The GPU; or an emulated one, if HECTOR_EMULATE_CUDA says 1.
 Result<std::unique_ptr<Device>> findGpu();
+
+/// The GPU that plans are chosen for, by `--machine`. Other backends choose for machines of their own.
+Result<MachineDescription> chooseGpu(const std::string &machine, const std::string &backend);
 
 /// What was run, for the first line.
 struct RunTitle {

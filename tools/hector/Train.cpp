@@ -412,6 +412,10 @@ Status train(const TrainCommandOptions &options) {
   };
   if (Status status = checkOutputs(outputs, readFiles); !status.isOk())
     return status;
+  auto machine = chooseGpu(options.machine, settings->config.backend == Backend::Cuda ? "cuda" : "cpu");
+  if (!machine)
+    return std::move(machine).status();
+  settings->machine = std::move(*machine);
   std::unique_ptr<Device> device;
   if (settings->config.backend == Backend::Cuda) {
     auto found = findGpu();

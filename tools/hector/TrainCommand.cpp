@@ -32,6 +32,15 @@ static void addLimits(CLI::App &command, std::string &memoryLimit) {
       ->check(notEmpty());
 }
 
+static void addMachineOption(CLI::App &command, std::string &machine) {
+  command
+      .add_option("--machine", machine,
+                  "The GPU that --backend cuda chooses plans for: h200 (the default), here (what `hector machine "
+                  "--backend cuda` measured) or a machine file")
+      ->type_name("NAME:{h200,here}")
+      ->check(notEmpty());
+}
+
 static CLI::App *addTrainOptions(CLI::App &app, TrainCommandOptions &options) {
   CLI::App *train = app.add_subcommand("train", "Trains layers on a graph with labels, or on the links of a graph");
   auto addFile = [&](const char *name, std::string &path, const char *help) {
@@ -91,6 +100,7 @@ static CLI::App *addTrainOptions(CLI::App &app, TrainCommandOptions &options) {
   train->add_option("--passes", options.passes, "The passes of the plan, as `hector run` takes them")
       ->type_name("LIST");
   addWord("--backend", options.backend, "Where plans run: on the CPU, or on a GPU", {"cpu", "cuda"});
+  addMachineOption(*train, options.machine);
   train->add_option("--threads", options.threads, "How many threads run at once; results do not depend on it")
       ->transform(wholeNumber<int>(1, 1024))
       ->type_name("NUMBER");
@@ -120,6 +130,7 @@ static CLI::App *addInferOptions(CLI::App &app, InferCommandOptions &options) {
   infer->add_option("--backend", options.backend, "Where plans run: on the CPU, or on a GPU")
       ->check(oneOf({"cpu", "cuda"}))
       ->type_name("NAME");
+  addMachineOption(*infer, options.machine);
   infer->add_option("--threads", options.threads, "How many threads run at once")
       ->transform(wholeNumber<int>(1, 1024))
       ->type_name("NUMBER");

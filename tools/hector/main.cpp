@@ -224,8 +224,9 @@ static int hectorMain(int argc, char **argv) {
   addPrecisionOption(*runApp, run.precision);
   runApp
       ->add_option("--machine", run.machine,
-                   "The GPU that --backend cuda chooses plans for: h200 (the default) or a machine file")
-      ->type_name("NAME:{h200}")
+                   "The GPU that --backend cuda chooses plans for: h200 (the default), here (what `hector machine "
+                   "--backend cuda` measured) or a machine file")
+      ->type_name("NAME:{h200,here}")
       ->check(notEmpty());
   runApp->add_option("--threads", run.threads, "How many threads run at once; results do not depend on it")
       ->transform(wholeNumber<int>(1, 1024))
@@ -272,7 +273,8 @@ static int hectorMain(int argc, char **argv) {
   compileApp
       ->add_option("--machine", compile.machine,
                    "The machine to choose for, which never changes results but for rounding: cpu (the default, the "
-                   "same everywhere), h200 (the default of --backend cuda), here (what `hector machine` measured) or a "
+                   "same everywhere), h200 (the default of --backend cuda), here (what `hector machine` measured for "
+                   "the backend) or a "
                    "file")
       ->type_name("NAME:{cpu,h200,here}")
       ->check(notEmpty());

@@ -81,10 +81,16 @@ bool CudaWriter::isKeptInRegisters(Value row) {
   return ownNumbers(size) <= kMostOwn && ((size <= lanes && !isWide) || !isRandom(row));
 }
 
+/// Whether each number of a long row is a sum of one term: of an outer product.
+bool CudaWriter::isSumOfOne(kern::MapOp map) const {
+  return isWide && map.getCombine() == ReduceKind::Sum && map.getReduced().front() == 1 &&
+         kern::rowSize(map.getResult().getType()) > 1;
+}
+
 /// Whether a statement is computed where it is read, and not before.
 bool CudaWriter::isInlined(kern::MapOp map) {
   Value result = map.getResult();
-  if (map.getCombine() || map.getFn() == Fn::Dropout || result.use_empty())
+  if ((map.getCombine() && !isSumOfOne(map)) || map.getFn() == Fn::Dropout || result.use_empty())
     return false;
   const bool isCopy =
       map.getFn() == Fn::Copy && kern::elementType(map.getOperand(0).getType()) == kern::elementType(result.getType());
@@ -148,8 +154,9 @@ std::string CudaWriter::numberAt(Value value, const Point &point) {
   const Row &row = rows.at(value);
   const int64_t size = kern::rowSize(value.getType());
   if (auto map = mlir::dyn_cast_or_null<kern::MapOp>(row.op))
-    return expression(map, size == 1 ? pointOf(map.getSizes(), "0", 0)
-                                     : pointOf(map.getSizes(), point.place, point.ownSize));
+    return map.getCombine() ? combinedOne(map, point)
+                            : expression(map, size == 1 ? pointOf(map.getSizes(), "0", 0)
+                                                        : pointOf(map.getSizes(), point.place, point.ownSize));
   if (size == 1)
     return row.name;
   if (row.isPointer) {
@@ -160,6 +167,12 @@ std::string CudaWriter::numberAt(Value value, const Point &point) {
   if (point.ownSize == size)
     return row.name + "[c]";
   return "lanes.at(" + row.name + ", " + bare(point.place) + ")";
+}
+
+/// A number of a row whose sums have one term each.
+std::string CudaWriter::combinedOne(kern::MapOp map, const Point &point) {
+  return "(" + literal(0, kern::elementType(map.getResult().getType())) + " + " +
+         expression(map, pointOf(allAxes(map), point.place, point.ownSize)) + ")";
 }
 
 std::string CudaWriter::expression(kern::MapOp map, const Point &point) {
@@ -478,10 +491,10 @@ void CudaWriter::writeLoad(kern::LoadOp load) {
   std::string name = unique(table + "_" + cpp::levelName(load.getLevel()));
   if (auto copied = ahead.find(load); copied != ahead.end()) {
     if (size == 1)
-      body.line("const " + numberName(stored) + " " + name + " = " + copied->second + "[" + tileRow + "];");
+      body.line("const " + numberName(stored) + " " + name + " = " + copied->second + "[" + aheadPlace(tileRow, 1) + "];");
     else
       body.line("const auto " + name + " = lanes.load<" + std::to_string(size) + ">(" + copied->second + " + " +
-                cpp::times(tileRow, size) + ");");
+                aheadPlace(tileRow, size) + ");");
     rows[load.getResult()] = {.name = name};
     return;
   }
@@ -536,6 +549,8 @@ void CudaWriter::writeRow(const std::string &to, Value value, const std::string 
 }
 
 void CudaWriter::writeStore(kern::StoreOp store) {
+  if (isStoredByProduct(store))
+    return;
   Type stored = store.getTable().getType().getElementType();
   const int64_t size = kern::rowSize(store.getRow().getType());
   const std::string &table = tables.at(store.getTable());
@@ -548,10 +563,19 @@ void CudaWriter::writeStore(kern::StoreOp store) {
   if (size > 1)
     return writeRow(rowAt(table, store.getLevel(), store.getPath(), size), store.getRow(), condition);
   std::string number = inRegisters(store.getRow()), place = pathTo(store.getLevel(), store.getPath());
+  auto stores = [&](const std::string &table, const std::string &number) {
+    return cpp::isStoredAsIs(stored) || stored.isInteger(1)
+               ? table + "[" + place + "] = " + number + ";"
+               : "cuda::store(" + table + " + " + place + ", " + number + ");";
+  };
+  if (isTaking && writesLater && place == cpp::levelName(kernel.getDomain())) {
+    body.line("written." + table + " = " + number + ";");
+    later.push_back({numberName(kern::elementType(store.getRow().getType())) + " " + table + ";",
+                     stores("cuda::aligned(" + table + ")", "written." + table)});
+    return;
+  }
   body.line("if (lanes.isFirst()" + (condition.empty() ? "" : " && " + condition) + ")");
-  body.indented(cpp::isStoredAsIs(stored) || stored.isInteger(1)
-                    ? table + "[" + place + "] = " + number + ";"
-                    : "cuda::store(" + table + " + " + place + ", " + number + ");");
+  body.indented(stores(table, number));
 }
 
 void CudaWriter::writeNumber(kern::NumberOp number) {
@@ -589,6 +613,11 @@ void CudaWriter::writeBuffer(kern::BufferOp buffer) {
   auto tile = mlir::dyn_cast<kern::TileOp>(buffer->getParentOp());
   if (kern::LoadOp load = onlyLoadOf(buffer)) {
     made.tile = "(" + rowAt(tables.at(load.getTable()), load.getLevel(), load.getPath(), made.size) + ")";
+    buffers[buffer.getResult()] = made;
+    return;
+  }
+  if (kern::StoreOp store = onlyStoreOf(buffer)) {
+    made.tile = tables.at(store.getTable()) + " + " + cpp::times("int64_t{first}", made.size);
     buffers[buffer.getResult()] = made;
     return;
   }
@@ -636,6 +665,35 @@ kern::LoadOp CudaWriter::onlyLoadOf(kern::BufferOp buffer) const {
   return isWide && isOfBlocks ? load : nullptr;
 }
 
+bool CudaWriter::isStoredByProduct(kern::StoreOp store) const {
+  auto get = store.getRow().getDefiningOp<kern::GetOp>();
+  return get && onlyStoreOf(get.getBuffer().getDefiningOp<kern::BufferOp>());
+}
+
+kern::StoreOp CudaWriter::onlyStoreOf(kern::BufferOp buffer) const {
+  kern::BufferType type = buffer.getResult().getType();
+  Type element = kern::elementType(type.getRow());
+  // Lanes store several neighbouring numbers at once.
+  constexpr int64_t kNeighbours = 8;
+  if (!isOfBlocks || isWide || tileRows == 1 || kern::rowSize(type.getRow()) % kNeighbours != 0)
+    return nullptr;
+  kern::GetOp get;
+  for (Operation *user : buffer.getResult().getUsers()) {
+    auto product = mlir::dyn_cast<kern::ProductOp>(user);
+    if (product && product.getResult() == buffer.getResult() && product.getOuter() % kNeighbours == 0)
+      continue;
+    if (get || !mlir::isa<kern::GetOp>(user))
+      return nullptr;
+    get = mlir::cast<kern::GetOp>(user);
+  }
+  if (!get || !get.getResult().hasOneUse())
+    return nullptr;
+  auto store = mlir::dyn_cast<kern::StoreOp>(*get.getResult().getUsers().begin());
+  const bool isPlain = store && store.getPath().empty() && store.getLevel() == type.getDomain() &&
+                       store.getTable().getType().getElementType() == element && element.isF32();
+  return isPlain ? store : nullptr;
+}
+
 /// The current row of a buffer: a number of it, or where its numbers start.
 std::string CudaWriter::currentRow(kern::BufferType type, const Buffer &buffer) const {
   std::string place = buffer.isOfTile ? tileRow : cpp::levelName(type.getDomain());
@@ -671,7 +729,7 @@ void CudaWriter::writePut(kern::PutOp put) {
 }
 
 void CudaWriter::writeGet(kern::GetOp get) {
-  if (get.getResult().use_empty())
+  if (get.getResult().use_empty() || onlyStoreOf(get.getBuffer().getDefiningOp<kern::BufferOp>()))
     return;
   const Buffer &buffer = buffers.at(get.getBuffer());
   std::string from = currentRow(get.getBuffer().getType(), buffer);

@@ -171,6 +171,8 @@ void CudaWriter::chooseTiles(kern::TileOp tile) {
     for (kern::BufferOp buffer : block.getOps<kern::BufferOp>()) {
       Type row = buffer.getResult().getType().getRow();
       const auto number = static_cast<int>(cpp::numberBytes(kern::elementType(row)));
+      if (onlyStoreOf(buffer))
+        continue;
       // Of an operand, the plain rows are those that are copied ahead.
       bytes += tileRows * cuda::paddedColumns(static_cast<int>(kern::rowSize(row)), number) * number +
                (isOperand(buffer) ? operandBytes(buffer) : 0);
@@ -236,8 +238,8 @@ bool CudaWriter::canCopyAhead(kern::LoadOp load, kern::TileOp tile) {
          cpp::isStoredAsIs(load.getTable().getType().getElementType()) && isKeptInRegisters(load.getResult());
 }
 
-/// What a tile's first statements read of tables is copied to shared memory while the tile before it is computed, of
-/// whatever type that is. The numbers of the rows are read one tile earlier.
+/// What a tile's first statements read of tables is copied to shared memory while the two tiles before it are computed,
+/// of whatever type they are, or one if there is no room for more. The numbers of the rows are read one tile earlier.
 void CudaWriter::writeAhead(kern::TileOp tile) {
   kern::ForOp loop = firstLoop(tile);
   if (!loop)
@@ -250,15 +252,24 @@ void CudaWriter::writeAhead(kern::TileOp tile) {
   };
   std::vector<Copy> copies;
   std::vector<std::pair<std::string, std::string>> places;  // names of arrays, and what they hold
+  auto bytesOf = [&](kern::LoadOp load) {
+    return tileRows * kern::rowSize(load.getResult().getType()) *
+           cpp::numberBytes(load.getTable().getType().getElementType());
+  };
+  int64_t bytes = 0;
+  for (auto load : loop.getBody().front().getOps<kern::LoadOp>())
+    if (canCopyAhead(load, tile))
+      bytes += bytesOf(load);
+  tilesAhead = blockBytes + 2 * bytes <= mostTileBytes() ? 2 : 1;
   for (auto load : loop.getBody().front().getOps<kern::LoadOp>()) {
     if (!canCopyAhead(load, tile))
       continue;
     Type stored = load.getTable().getType().getElementType();
     const std::string &table = tables.at(load.getTable());
     Copy copy = {.to = {}, .table = table, .place = {}, .size = kern::rowSize(load.getResult().getType())};
-    if (blockBytes + tileRows * copy.size * cpp::numberBytes(stored) > mostTileBytes())
+    if (blockBytes + tilesAhead * bytesOf(load) > mostTileBytes())
       continue;
-    ahead[load] = copy.to = takeBlock(table + "_ahead", stored, tileRows * copy.size);
+    ahead[load] = copy.to = takeBlock(table + "_ahead", stored, tilesAhead * tileRows * copy.size);
     copy.place = pathTo(load.getLevel(), load.getPath());
     if (copy.place != level) {
       auto known = llvm::find_if(places, [&](const auto &place) { return place.second == copy.place; });
@@ -292,6 +303,8 @@ void CudaWriter::writeAhead(kern::TileOp tile) {
     body.close();
   };
   looksAhead = !places.empty();
+  if (tilesAhead > 1)
+    body.line("int turn = 0;  // whose rows the current tile has, and then the one that is fetched");
   for (const auto &[name, at] : places)
     body.line("Id " + name + "[" + std::to_string(own) + "];");
   if (looksAhead)
@@ -307,7 +320,7 @@ void CudaWriter::writeAhead(kern::TileOp tile) {
       body.line("ahead.next();");
     forRows([&] {
       for (const Copy &copy : copies)
-        body.line("lanes.copy<" + std::to_string(copy.size) + ">(" + copy.to + " + " + cpp::times("row", copy.size) +
+        body.line("lanes.copy<" + std::to_string(copy.size) + ">(" + copy.to + " + " + aheadPlace("row", copy.size) +
                   ", " + copy.table + " + " + cpp::times(copy.place, copy.size) + ");");
     });
     body.line("cuda::commitCopies();");
@@ -317,6 +330,18 @@ void CudaWriter::writeAhead(kern::TileOp tile) {
   body.line("fetch();");
   if (looksAhead)
     body.line("look();");
+  if (tilesAhead == 1)
+    return;
+  body.line("turn = 1;");
+  body.line("fetch();");
+  body.line("turn = 0;");
+  if (looksAhead)
+    body.line("look();");
+}
+
+/// The place in what is copied ahead of a row of the current tile, whose size is given.
+std::string CudaWriter::aheadPlace(const std::string &row, int64_t size) const {
+  return cpp::times(tilesAhead == 1 ? row : "(turn * " + std::to_string(tileRows) + " + " + row + ")", size);
 }
 
 /// Where the rows of each type start.
@@ -403,6 +428,14 @@ void CudaWriter::writeTileBody(kern::TileOp tile) {
           return mlir::isa<kern::LoadOp>(inner) || (put && onlyLoadOf(put.getBuffer().getDefiningOp<kern::BufferOp>()));
         }))
       continue;
+    // Products leave rows in tables where they belong.
+    if (isLoop && llvm::all_of(op.getRegion(0).front(), [&](Operation &inner) {
+          auto store = mlir::dyn_cast<kern::StoreOp>(inner);
+          auto get = mlir::dyn_cast<kern::GetOp>(inner);
+          return (store && isStoredByProduct(store)) ||
+                 (get && onlyStoreOf(get.getBuffer().getDefiningOp<kern::BufferOp>()));
+        }))
+      continue;
     if ((isProduct && wasLoop) || (isLoop && wasProduct))
       body.line("cuda::syncBlock();");
     if (isLoop && isFirst && !ahead.empty())
@@ -424,12 +457,14 @@ void CudaWriter::writeTileBody(kern::TileOp tile) {
 
 /// The loop whose rows were copied to shared memory. Then those of the next tile are.
 void CudaWriter::writeFirstLoop(kern::ForOp loop, kern::TileOp tile) {
-  body.line("cuda::waitCopies<0>();");
+  body.line("cuda::waitCopies<" + std::to_string(tilesAhead - 1) + ">();");
   body.line("cuda::syncWarp();");  // single numbers are copied by one lane, and read by others
   writeFor(loop);
   writeEarly(tile, loop);
   body.line("cuda::syncWarp();");
   body.line("fetch();");
+  if (tilesAhead > 1)
+    body.line("turn ^= 1;");
   if (looksAhead)
     body.line("look();");
 }
@@ -470,7 +505,7 @@ void CudaWriter::writeEarly(kern::TileOp tile, kern::ForOp first) {
       for (auto copied : first.getBody().front().getOps<kern::LoadOp>())
         if (auto place = ahead.find(copied); place != ahead.end() && copied.getTable() == load.getTable() &&
                                              copied.getLevel() == load.getLevel() && copied.getPath() == load.getPath())
-          read.from = place->second + " + " + cpp::times("row", size);
+          read.from = place->second + " + " + aheadPlace("row", size);
       if (read.from.empty())
         read.from = rowAt(table, load.getLevel(), load.getPath(), size);
       body.line(rowClass(load.getResult().getType()) + " " + read.name + "[" + std::to_string(own) + "];");
@@ -480,6 +515,7 @@ void CudaWriter::writeEarly(kern::TileOp tile, kern::ForOp first) {
   }
   if (all.empty())
     return;
+  earlyRegisters = numbers;
   const std::string level = cpp::levelName(tile.getDomain());
   openOwnRows(level);
   for (const Early &read : all)
@@ -668,7 +704,7 @@ void CudaWriter::write(Writer &out) {
   if (isOfBlocks) {
     const int64_t fitting = kAllSharedBytes / (launch.sharedBytes + kOwnBlockBytes);
     const int64_t wanted = warps == 1   ? 16
-                           : warps == 4 ? (keptRegisters + sumRegisters <= 80 ? 3 : 2)
+                           : warps == 4 ? (keptRegisters + sumRegisters + earlyRegisters <= 80 ? 3 : 2)
                            : keptRegisters + sumRegisters <= kFewRegisters ? 2
                                                                            : 1;
     launch.blocks = static_cast<int>(std::clamp<int64_t>(fitting, 1, wanted));

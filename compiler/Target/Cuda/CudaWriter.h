@@ -91,6 +91,7 @@ private:
   void writeAhead(kern::TileOp tile);
   void writeTileBody(kern::TileOp tile);
   void writeFirstLoop(kern::ForOp loop, kern::TileOp tile);
+  std::string aheadPlace(const std::string &row, int64_t size) const;
   int64_t ownRows() const;
   void openOwnRows(const std::string &level);
   void writeEarly(kern::TileOp tile, kern::ForOp first);
@@ -159,6 +160,8 @@ private:
   /// Whether a row that is read from memory is kept in registers, instead of a pointer to it.
   bool isKeptInRegisters(mlir::Value row);
   bool isInlined(kern::MapOp map);
+  bool isSumOfOne(kern::MapOp map) const;
+  std::string combinedOne(kern::MapOp map, const Point &point);
   Combining combiningOf(kern::MapOp map) const;
   std::string expression(kern::MapOp map, const Point &point);
   std::string numberAt(mlir::Value row, const Point &point);
@@ -181,6 +184,9 @@ private:
   void writeRow(const std::string &to, mlir::Value row, const std::string &condition);
   /// The load whose row alone is put into a buffer, so that products can read it where it is.
   kern::LoadOp onlyLoadOf(kern::BufferOp buffer) const;
+  /// The store that alone takes the rows of a product, so that the product can leave them where they are stored.
+  kern::StoreOp onlyStoreOf(kern::BufferOp buffer) const;
+  bool isStoredByProduct(kern::StoreOp store) const;
   /// Whether rows and what they are multiplied by are matrices: one product, instead of one for each of their rows.
   bool isOfMatrices(kern::ProductOp product) const;
   bool isOfMatrices(kern::OuterOp outer) const;
@@ -203,12 +209,14 @@ private:
   bool isByRow = false;      // each row leaves what it adds to totals
   bool isChunked = false;    // a group takes neighbouring rows, of whatever units
   bool isTaking = false;     // the statements of a row are written, which may be behind the last one
+  bool writesLater = false;  // what it writes is written when all of a group's neighbouring rows are taken
   int warps = 8;             // of a block that takes pieces
   int64_t tileRows = 1;      // of a tile
   bool hasOperands = false;  // products read tiles in shared memory
   std::string tileRow;       // of a loop over a tile: the row, counted from the first one of the tile
   int64_t groupBytes = 0, blockBytes = 0, joinBytes = 0, slabBytes = 0;
-  int64_t keptRegisters = 0, sumRegisters = 0;  // of a lane, for matrices and for sums of products
+  // Of a lane: for matrices, for sums of products, and for what is read before products.
+  int64_t keptRegisters = 0, sumRegisters = 0, earlyRegisters = 0;
   llvm::DenseMap<mlir::Value, Row> rows;
   llvm::DenseMap<mlir::Value, bool> random;
   llvm::DenseMap<mlir::Value, unsigned> depths;  // of statements that are computed where they are read
@@ -217,9 +225,11 @@ private:
   llvm::DenseMap<mlir::Operation *, std::string> matrices;            // of products, for all tiles of a type
   llvm::DenseMap<mlir::Operation *, std::string> ahead;               // loads whose rows were copied to shared memory
   llvm::DenseMap<mlir::Operation *, std::string> early;               // loads that are made before the products
+  int tilesAhead = 1;                                                 // that are copied
   bool looksAhead = false;                                            // the places of these rows were read before that
   llvm::DenseMap<mlir::Value, std::string> masks;                     // of dropout
   std::vector<std::string> prologue;                                  // declarations before the loops
+  std::vector<std::pair<std::string, std::string>> later;             // members for what is written later, and stores
   std::vector<std::pair<std::string, std::string>> bufferParameters;  // types and names
 };
 
