@@ -63,8 +63,14 @@ LoopKinds loopKinds(Operation *op) {
   LoopKind flat = {Loop::Flat, domain}, gemm = {Loop::Gemm, domain};
   if (isProduct(op))
     return {gemm};
-  if (mlir::isa<ReduceOp, FirstIndexOp>(op))
-    return {traversalKind(domain, collectMap(op)).value_or(flat)};
+  if (mlir::isa<ReduceOp, FirstIndexOp>(op)) {
+    if (auto traversal = traversalKind(domain, collectMap(op)))
+      return {*traversal};
+    // Tiles are of one type each, so a total to their type is one row for all of a tile.
+    if (mlir::isa<ReduceOp>(op) && gemm.isSorted(domain, collectMap(op)))
+      return {flat, gemm};
+    return {flat};
+  }
   switch (domain) {
   case Domain::Edge:
   case Domain::Node:

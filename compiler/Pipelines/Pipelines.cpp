@@ -44,6 +44,8 @@ const NamedPass kPasses[] = {
      [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createFlattenSumsPass()); }},
     // Looks for sums of the forward phase in the sums of the gradients.
     {"reuse-sums", [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createReuseSumsPass()); }},
+    // Last: the others look for sums of single products.
+    {"join-sums", [](mlir::OpPassManager &manager, const Mode &) { manager.addPass(flow::createJoinSumsPass()); }},
     // When groups are formed: several ops are one loop, and values are computed again where they are read.
     {"fuse", nullptr},
     {"recompute", nullptr},
@@ -77,7 +79,9 @@ struct NamedPlan {
 const std::string kStart = "simplify,stabilise-softmax,simplify";
 // The sums of the forward phase are as the gradients need them before anything moves.
 const std::string kReuse = "simplify,reuse-sums,simplify";
-const std::string kGradients = kReuse + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify";
+// When nothing looks for sums of single products any more.
+const std::string kEnd = ",join-sums";
+const std::string kGradients = kReuse + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify" + kEnd;
 const NamedPlan kPlans[] = {
     {"compact", kStart + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify", kGradients},
     // As `compact` from there on, so that nothing is run twice where no sum of sums is.

@@ -584,6 +584,38 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
         work.push_back(source);
   }
 
+  // So do sums that wait for no product, if they read what is there for one: no row is read again, or kept, for them.
+  llvm::DenseSet<std::pair<Value, Map>> readByProducts;
+  for (Operation *op : products)
+    for (unsigned i = 0; i < (mlir::isa<flow::LinearOp>(op) ? 1 : 2); ++i)
+      readByProducts.insert({op->getOperand(i), flow::readMap(op, i)});
+  llvm::DenseSet<Operation *> early;
+  for (Operation &op : body.without_terminator()) {
+    if (!endsLoop(&op) || isTileProduct(&op))
+      continue;
+    llvm::SetVector<Operation *> cone;
+    cone.insert(&op);
+    bool readsKnown = false, isEarly = true;
+    for (size_t i = 0; i < cone.size(); ++i) {
+      isEarly &= !isTileProduct(cone[i]) && (i == 0 || llvm::all_of(cone[i]->getUsers(), [&](Operation *user) {
+                   return cone.contains(user) || mlir::isa<flow::YieldOp>(user);
+                 }));
+      for (auto [place, operand] : llvm::enumerate(cone[i]->getOperands())) {
+        Operation *source = operand.getDefiningOp();
+        const bool isKnown = source ? before.contains(source)
+                                    : readByProducts.contains(
+                                          {operand, flow::readMap(cone[i], static_cast<unsigned>(place))});
+        readsKnown |= isKnown;
+        if (source && !isKnown && !mlir::isa<flow::ConstantOp>(source))
+          cone.insert(source);
+      }
+    }
+    if (!isEarly || !readsKnown)
+      continue;
+    early.insert(&op);
+    before.insert(cone.begin() + 1, cone.end());
+  }
+
   std::optional<Domain> type = sortedType();
   if (type && !readsType(*type))
     type = std::nullopt;
@@ -671,16 +703,12 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
   mlir::OperandRange yielded = body.back().getOperands();
   // What else is to be done with these rows.
   for (Operation &op : body.without_terminator()) {
-    bool isReady = llvm::all_of(op.getOperands(), [&](Value operand) {
-      Operation *source = operand.getDefiningOp();
-      return source && before.contains(source);
-    });
-    if (endsLoop(&op) && !isTileProduct(&op) && isReady && op.getNumOperands() > 0) {
-      places.at(domain).after(builder);
-      if (mlir::failed(lowerTerminal(&op)))
-        return mlir::failure();
-      before.insert(&op);
-    }
+    if (!early.contains(&op))
+      continue;
+    places.at(domain).after(builder);
+    if (mlir::failed(lowerTerminal(&op)))
+      return mlir::failure();
+    before.insert(&op);
   }
   for (auto [i, value] : llvm::enumerate(yielded))
     if (Operation *op = value.getDefiningOp(); op && before.contains(op) && !endsLoop(op)) {

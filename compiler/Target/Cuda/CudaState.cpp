@@ -527,6 +527,7 @@ void CudaWriter::startTotal(kern::TotalOp total, const std::string &slot) {
     return;
   }
   if (!isInMemory(total) && !products) {
+    sumRegisters += ownNumbers(size) * cpp::numberBytes(element) / 4;
     writeAcc(total.getResult(), total.getKind());
     return;
   }

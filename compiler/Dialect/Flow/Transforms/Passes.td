@@ -195,6 +195,31 @@ def FormGroupsPass : FlowPass<"flow-form-groups"> {
   ];
 }
 
+def JoinSumsPass : FlowPass<"flow-join-sums"> {
+  let summary = "Adds rows before they are summed, where sums along the same map were added.";
+  let description = [{
+    A product leaves its rows as a table. Of two tables that are summed along the same map, one is enough:
+    ```mlir
+    %a = flow.linear %x, %v[etype] : … -> <src_pair, 64xf32, device>
+    %b = flow.linear %y, %w[etype] : … -> <src_pair, 64xf32, device>
+    %s = flow.reduce sum %a via node : …          // a walk over the pairs that reads a table
+    %t = flow.reduce sum %b via node : …          // and another one
+    %u = flow.add %s, %t : …
+    ->
+    %c = flow.add %a, %b : …                      // in the loop over the products
+    %u = flow.reduce sum %c via node : …
+    ```
+    The gradient of `x` is such a sum wherever keys and values are both computed from `x`. Any number of terms may be
+    added or subtracted, and others may stand between them. A sum of what is computed from single numbers and rows of
+    types is joined as well: the loop over the products then adds such rows too.
+
+    The rows must come from a product that nothing else reads; then there are fewer tables, and not more operations. The
+    pass leaves alone maxima and minima, sums that others read, and sums of rows that a loop over edges computes without a
+    table: those may share that loop with others. It runs last, on the forms that the other passes look for.
+  }];
+  let statistics = [Statistic<"numJoined", "num-joined", "Sums that became part of another sum">];
+}
+
 def LinearReorderPass : FlowPass<"flow-linear-reorder"> {
   let summary = "Reorders linear ops where that takes less time.";
   let description = [{
