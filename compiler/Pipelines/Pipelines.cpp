@@ -79,9 +79,8 @@ struct NamedPlan {
 const std::string kStart = "simplify,stabilise-softmax,simplify";
 // The sums of the forward phase are as the gradients need them before anything moves.
 const std::string kReuse = "simplify,reuse-sums,simplify";
-// When nothing looks for sums of single products any more.
-const std::string kEnd = ",join-sums";
-const std::string kGradients = kReuse + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify" + kEnd;
+const std::string kGradients =
+    kReuse + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify,join-sums";
 const NamedPlan kPlans[] = {
     {"compact", kStart + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify", kGradients},
     // As `compact` from there on, so that nothing is run twice where no sum of sums is.
@@ -94,14 +93,14 @@ const NamedPlan kPlans[] = {
      kStart + ",linear-reorder,aggregate-first,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
      /*eager=*/true},
     {"sums first without compaction", kStart + ",aggregate-first,linear-reorder,simplify",
-     kReuse + ",linear-reorder,aggregate-first,simplify"},
+     kReuse + ",linear-reorder,aggregate-first,simplify,join-sums"},
     {"as written", kStart, "simplify"},
     {"compaction alone", kStart + ",compact-rows,simplify", "simplify,compact-rows,simplify"},
     {"reordering alone", kStart + ",linear-reorder,simplify", "simplify,linear-reorder,simplify"},
     {"compaction and reordering", kStart + ",compact-rows,simplify,linear-reorder,simplify",
      "simplify,compact-rows,simplify,linear-reorder,simplify"},
     {"compaction and reordering with reuse", kStart + ",compact-rows,simplify,linear-reorder,simplify",
-     kReuse + ",compact-rows,simplify,linear-reorder,simplify"},
+     kReuse + ",compact-rows,simplify,linear-reorder,simplify,join-sums"},
 };
 constexpr StringRef kButForSum = " but for sum ";
 

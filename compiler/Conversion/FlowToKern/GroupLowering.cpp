@@ -547,7 +547,8 @@ static bool isCheaperAgain(Operation *op) {
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
     Operation *source = op->getOperand(i).getDefiningOp();
     const Map map = flow::readMap(op, i);
-    const bool isInput = !source && (map == Map::Self || map == Map::One || map == Map::EdgeType || map == Map::NodeType);
+    const bool isInput =
+        !source && (map == Map::Self || map == Map::One || map == Map::EdgeType || map == Map::NodeType);
     if (!isInput && !(source && (mlir::isa<flow::ConstantOp>(source) || isCheaperAgain(source))))
       return false;
   }
@@ -598,13 +599,13 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
     bool readsKnown = false, isEarly = true;
     for (size_t i = 0; i < cone.size(); ++i) {
       isEarly &= !isTileProduct(cone[i]) && (i == 0 || llvm::all_of(cone[i]->getUsers(), [&](Operation *user) {
-                   return cone.contains(user) || mlir::isa<flow::YieldOp>(user);
-                 }));
+                                               return cone.contains(user) || mlir::isa<flow::YieldOp>(user);
+                                             }));
       for (auto [place, operand] : llvm::enumerate(cone[i]->getOperands())) {
         Operation *source = operand.getDefiningOp();
-        const bool isKnown = source ? before.contains(source)
-                                    : readByProducts.contains(
-                                          {operand, flow::readMap(cone[i], static_cast<unsigned>(place))});
+        const bool isKnown =
+            source ? before.contains(source)
+                   : readByProducts.contains({operand, flow::readMap(cone[i], static_cast<unsigned>(place))});
         readsKnown |= isKnown;
         if (source && !isKnown && !mlir::isa<flow::ConstantOp>(source))
           cone.insert(source);

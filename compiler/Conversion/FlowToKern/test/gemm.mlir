@@ -88,3 +88,34 @@ func.func @of_each(%x: !flow.rows<etype, 8xf32, device>, %g: !flow.rows<etype, 4
   }
   return %0 : !flow.rows<etype, 8x4xf32, device>
 }
+
+// -----
+
+// Sums to the type of the tile: of rows that a product reads, and of what is computed from them, before the product;
+// of its rows, after it.
+// CHECK-LABEL: kern.kernel @gemm_src_pair gemm src_pair reads 3
+// CHECK-DAG: %[[B:.*]] = kern.total sum %arg3 at etype [] sorted
+// CHECK-DAG: %[[C:.*]] = kern.total sum %arg4 at etype [] sorted
+// CHECK-DAG: %[[D:.*]] = kern.total sum %arg5 at etype [] sorted
+// CHECK: kern.tile src_pair of <etype>
+// CHECK: kern.for src_pair {
+// CHECK: %[[ROW:.*]] = kern.load %arg0 at src_pair
+// CHECK: %[[M:.*]] = kern.map mul(%{{.*}}, %[[ROW]])
+// CHECK-NEXT: kern.put %[[ROW]],
+// CHECK-NEXT: kern.step %[[B]], %[[ROW]]
+// CHECK-NEXT: kern.step %[[C]], %[[M]]
+// CHECK: kern.product
+// CHECK: kern.for src_pair {
+// CHECK-NOT: kern.load %arg0
+// CHECK: kern.step %[[D]],
+func.func @totals(%g: !flow.rows<src_pair, 4xf32, device>, %w: !flow.rows<etype, 8x4xf32, device>, %n: !flow.rows<src_pair, f32, device>) -> (!flow.rows<etype, 4xf32, device>, !flow.rows<etype, 4xf32, device>, !flow.rows<etype, 8xf32, device>) {
+  %0:3 = flow.group gemm src_pair backward (%a = %g, %b = %w, %c = %n) : (!flow.rows<src_pair, 4xf32, device>, !flow.rows<etype, 8x4xf32, device>, !flow.rows<src_pair, f32, device>) -> (!flow.rows<etype, 4xf32, device>, !flow.rows<etype, 4xf32, device>, !flow.rows<etype, 8xf32, device>) {
+    %y = flow.linear %a, %b[etype] {transposed} : <src_pair, 4xf32, device>, <etype, 8x4xf32, device> -> <src_pair, 8xf32, device>
+    %s = flow.reduce sum %a via etype : <src_pair, 4xf32, device> -> <etype, 4xf32, device>
+    %m = flow.mul %c, %a : <src_pair, f32, device>, <src_pair, 4xf32, device> -> <src_pair, 4xf32, device>
+    %t = flow.reduce sum %m via etype : <src_pair, 4xf32, device> -> <etype, 4xf32, device>
+    %u = flow.reduce sum %y via etype : <src_pair, 8xf32, device> -> <etype, 8xf32, device>
+    flow.yield %s, %t, %u : !flow.rows<etype, 4xf32, device>, !flow.rows<etype, 4xf32, device>, !flow.rows<etype, 8xf32, device>
+  }
+  return %0#0, %0#1, %0#2 : !flow.rows<etype, 4xf32, device>, !flow.rows<etype, 4xf32, device>, !flow.rows<etype, 8xf32, device>
+}

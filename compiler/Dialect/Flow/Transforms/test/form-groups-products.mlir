@@ -72,3 +72,29 @@ func.func @other_rows(%x: !flow.rows<node, 8xf32, device>, %w: !flow.rows<etype,
   %1 = flow.linear %x[node], %w[etype] : <node, 8xf32, device>, <etype, 8x4xf32, device> -> <dst_pair, 4xf32, device>
   return %0, %1 : !flow.rows<src_pair, 4xf32, device>, !flow.rows<dst_pair, 4xf32, device>
 }
+
+// The gradient of a bias: the rows are there for a product, and so is their type.
+// CHECK-LABEL: func.func @bias
+// CHECK: flow.group gemm node forward
+// CHECK-NEXT: flow.linear
+// CHECK-NEXT: flow.reduce sum
+// CHECK-NOT: flow.group
+// CHECK: return
+func.func @bias(%g: !flow.rows<node, 4xf32, device>, %w: !flow.rows<ntype, 8x4xf32, device>)
+    -> (!flow.rows<node, 8xf32, device>, !flow.rows<ntype, 4xf32, device>) attributes {flow.graph = #graph} {
+  %dx = flow.linear %g, %w[ntype] {transposed} : <node, 4xf32, device>, <ntype, 8x4xf32, device> -> <node, 8xf32, device>
+  %db = flow.reduce sum %g via ntype : <node, 4xf32, device> -> <ntype, 4xf32, device>
+  return %dx, %db : !flow.rows<node, 8xf32, device>, !flow.rows<ntype, 4xf32, device>
+}
+
+// The type at the end of an edge changes from row to row.
+// CHECK-LABEL: func.func @not_sorted
+// CHECK-DAG: flow.group gemm src_pair forward
+// CHECK-DAG: flow.group flat src_pair forward
+// CHECK: return
+func.func @not_sorted(%g: !flow.rows<src_pair, 4xf32, device>, %w: !flow.rows<etype, 8x4xf32, device>)
+    -> (!flow.rows<src_pair, 8xf32, device>, !flow.rows<ntype, 4xf32, device>) attributes {flow.graph = #graph} {
+  %dx = flow.linear %g, %w[etype] {transposed} : <src_pair, 4xf32, device>, <etype, 8x4xf32, device> -> <src_pair, 8xf32, device>
+  %db = flow.reduce sum %g via ntype : <src_pair, 4xf32, device> -> <ntype, 4xf32, device>
+  return %dx, %db : !flow.rows<src_pair, 8xf32, device>, !flow.rows<ntype, 4xf32, device>
+}
