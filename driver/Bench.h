@@ -64,8 +64,9 @@ struct BenchResult {
 struct BenchOptions {
   Device *device = nullptr;  // where cells run; null: on the CPU
   bool profile = false;
-  exec::TuningNote onTuned;  // launches on a device are started in the fastest way, and this is told which; else none
-  std::string keepFolder;    // where each cell's inputs and results are left; empty: nowhere
+  exec::TuningNote onTuned =
+      {};                  // launches on a device are started in the fastest way, and this is told which; else none
+  std::string keepFolder;  // where each cell's inputs and results are left; empty: nowhere
   std::function<void(const std::string &task)> onTask;
 };
 

@@ -31,7 +31,7 @@ struct TrainOptions {
   int64_t memoryLimit = 0;                    // bytes; 0: what the machine has
   Device *device = nullptr;                   // of the backend that the configuration names; null: the CPU
   MachineDescription machine = defaultGpu();  // that plans for the device are chosen for
-  exec::TuningNote onTuned;  // launches on the device are started in the fastest way, and this is told which
+  exec::TuningNote onTuned = {};  // launches on the device are started in the fastest way, and this is told which
 };
 
 /// How a run is told about.
