@@ -43,7 +43,22 @@ static Result<hector_options> readOptions(const hector_options *given) {
                            "; expected bytes, or 0 for what the machine has");
   if (options.num_gradients > 0 && !options.with_gradients)
     return Status::invalid("`gradients` names inputs, but `with_gradients` is 0; set it to 1");
+  if (options.device_type == 0)
+    options.device_type = Place::kCpu;
+  if (options.device_type != Place::kCpu && options.device_type != Place::kCuda)
+    return Status::invalid("`device_type` is " + std::to_string(options.device_type) +
+                           "; expected 1 for the CPU or 2 for a GPU");
+  if (options.device_id < 0)
+    return Status::invalid("`device_id` is " + std::to_string(options.device_id) + "; expected the number of a GPU");
+  if (const std::string_view precision = options.precision ? options.precision : "highest";
+      precision != "highest" && precision != "high" && precision != "medium")
+    return Status::invalid("`precision` is " + inTicks(std::string(precision)) + "; expected highest, high or medium");
   return options;
+}
+
+/// Where a layer is to run.
+static Place placeOf(const hector_options &options) {
+  return options.device_type == Place::kCuda ? Place{Place::kCuda, options.device_id} : Place();
 }
 
 static Result<std::vector<std::string>> textsOf(const char *const *texts, size_t count, const char *name) {
@@ -83,7 +98,7 @@ static Result<Imported> importModel(const hector_model &model, const hector_grap
                            counted(static_cast<int64_t>(inputs.size()), "tensor"));
   Tensors tensors;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    auto view = viewOf(inputs[i], signature.inputs[i].name, Numbers::NotNeeded);
+    auto view = viewOf(inputs[i], signature.inputs[i].name, placeOf(*options), Numbers::NotNeeded);
     if (!view)
       return std::move(view).status();
     tensors[signature.inputs[i].name] = std::move(*view);
@@ -154,12 +169,53 @@ static void fillPorts(const language::Signature &signature, Layer &layer) {
                      [&](const PortInfo &a, const PortInfo &b) { return place(a) < place(b); });
 }
 
+/// The same on a GPU.
+static Result<std::shared_ptr<const Layer>> compileForDevice(const hector_model &model, const hector_graph &graph,
+                                                             const Imported &imported) {
+  const hector_options &options = imported.options;
+  auto open = openDevice(options.device_id);
+  if (!open)
+    return std::move(open).status();
+  auto planned = planForDevice(imported.program, graph.graph, imported.passes,
+                               precisionFromName(options.precision ? options.precision : "highest"));
+  if (!planned)
+    return std::move(planned).status();
+  Turn turn(**open);
+  Device &device = *(*open)->device;
+  auto program = loadKernels(*planned->plan, device);
+  if (!program)
+    return std::move(program).status();
+  exec::DeviceExecOptions exec = {.memoryLimit = options.memory_limit, .isInPlace = true};
+  for (const exec::Port &port : planned->plan->inputs) {
+    Tensor &tensor = exec.inputs[port.name];
+    const exec::Storage storage = planned->plan->tables[port.table].storage;
+    // Gradients have the types of results.
+    tensor.dtype = storage == exec::Storage::F64 ? DType::F64 : DType::F32;
+    if (auto given = imported.tensors.find(port.name); given != imported.tensors.end())
+      tensor.dtype = given->second.dtype;
+    else if (!port.name.starts_with(kGradient))
+      tensor.dtype = exec::dtypeOf(storage);
+  }
+  auto onDevice = exec::DevicePlan::create(planned->plan, std::move(*program), device, graph.graph, exec);
+  if (!onDevice)
+    return std::move(onDevice).status();
+  auto layer = std::make_shared<Layer>(planned->plan, exec::KernelLookup(), graph.graph);
+  layer->place = placeOf(options);
+  layer->open = *open;
+  layer->onDevice = std::move(*onDevice);
+  fillPorts(model.model.signature, *layer);
+  layer->description = describe(*layer, planned->passes, layer->onDevice->memory().peakBytes());
+  return std::shared_ptr<const Layer>(std::move(layer));
+}
+
 Result<std::shared_ptr<const Layer>> compileLayer(const hector_model &model, const hector_graph &graph,
                                                   const hector_options *options,
                                                   std::span<const hector_tensor> inputs) {
   auto imported = importModel(model, graph, options, inputs);
   if (!imported)
     return std::move(imported).status();
+  if (imported->options.device_type == Place::kCuda)
+    return compileForDevice(model, graph, *imported);
   PlanOptions plan;
   plan.passes = imported->passes;
   plan.threads = imported->options.threads;
@@ -194,6 +250,8 @@ Result<std::string> layerText(const hector_model &model, const hector_graph &gra
     if (!machine)
       return std::move(machine).status();
     imported->program.attachMachine(*machine);
+  } else if (imported->options.device_type == Place::kCuda) {
+    imported->program.attachMachine(defaultGpu());
   }
   FormOptions text;
   text.form = form;

@@ -47,6 +47,7 @@ std::string describe(const Layer &layer, const std::string &passes, int64_t peak
   return dump({{"name", layer.plan->name},
                {"passes", passes},
                {"peak_bytes", peakBytes},
+               {"work_bytes", layer.onDevice ? layer.onDevice->workBytes() : 0},
                {"inputs", listOf(layer.inputs)},
                {"outputs", listOf(layer.outputs)},
                {"gradients", listOf(layer.gradients)}});

@@ -1,8 +1,11 @@
 /// What the handles of the C interface stand for.
 #pragma once
 
+#include "capi/Devices.h"
+#include "capi/Tensors.h"
 #include "driver/Model.h"
 #include "include/hector.h"
+#include "runtime/device/DeviceExecutor.h"
 #include "runtime/exec/Executor.h"
 #include "runtime/exec/Plan.h"
 #include "runtime/graph/Graph.h"
@@ -24,15 +27,24 @@ struct PortInfo {
   bool isKept = false;  // of an output: a backward pass reads it
 };
 
+class Runner;
+
 /// A model compiled for a graph. Not changed once made, so that threads share it.
 struct Layer {
   Layer(std::shared_ptr<const exec::Plan> plan, exec::KernelLookup kernels, Graph graph)
       : plan(std::move(plan)), kernels(std::move(kernels)), graph(std::move(graph)) {}
+  Layer(const Layer &) = delete;
+  Layer &operator=(const Layer &) = delete;
+  ~Layer();
 
   std::shared_ptr<const exec::Plan> plan;
   exec::KernelLookup kernels;
   Graph graph;
   exec::ExecOptions options;
+  Place place;
+  // On a GPU.
+  OpenDevice *open = nullptr;
+  std::shared_ptr<const exec::DevicePlan> onDevice;
   std::vector<PortInfo> inputs, outputs, outputGradients, gradients;
   std::string description;
 };
@@ -55,9 +67,9 @@ struct hector_layer {
 
 struct hector_run {
   std::shared_ptr<const hector::capi::Layer> layer;
-  hector::exec::Executor executor;
-  bool isBackwardDue = false;                 // a forward pass waits for its backward pass
-  std::vector<hector::Tensor> inputs;         // as they were set last, one for each of the layer
-  std::vector<hector::Tensor> kept;           // the last outputs that a backward pass reads
-  std::vector<std::vector<std::byte>> zeros;  // gradients of outputs that have none, as they are needed
+  std::unique_ptr<hector::capi::Runner> runner;
+  bool isBackwardDue = false;          // a forward pass waits for its backward pass
+  std::vector<hector::Tensor> inputs;  // as they were set last, one for each of the layer
+  std::vector<hector::Tensor> kept;    // the last outputs that a backward pass reads
+  ~hector_run();
 };

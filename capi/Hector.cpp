@@ -5,6 +5,7 @@
 #include "capi/Describe.h"
 #include "capi/Errors.h"
 #include "capi/Handles.h"
+#include "capi/Runner.h"
 #include "capi/Tensors.h"
 #include "runtime/base/Text.h"
 #include "runtime/graph/GraphFile.h"
@@ -17,6 +18,19 @@
 
 using namespace hector;
 using namespace hector::capi;
+
+hector_run::~hector_run() = default;
+
+namespace hector::capi {
+
+Layer::~Layer() {
+  if (!open)
+    return;
+  Turn turn(*open);
+  onDevice.reset();
+}
+
+}  // namespace hector::capi
 
 static_assert(sizeof(hector_tensor) == 48, "the layout of DLTensor");
 
@@ -195,22 +209,34 @@ hector_status hector_run_create(const hector_layer *layer, hector_run **run) {
       return status;
     if (Status status = require(run, "run"); !status.isOk())
       return status;
-    const Layer &shared = *layer->shared;
-    auto executor = exec::Executor::create(shared.plan, shared.kernels, shared.graph, shared.options);
-    if (!executor)
-      return std::move(executor).status();
+    auto runner = makeRunner(*layer->shared);
+    if (!runner)
+      return std::move(runner).status();
     *run = new hector_run{layer->shared,
-                          std::move(*executor),
+                          std::move(*runner),
                           /*isBackwardDue=*/false,
-                          std::vector<Tensor>(shared.inputs.size()),
-                          {},
-                          std::vector<std::vector<std::byte>>(shared.outputGradients.size())};
+                          std::vector<Tensor>(layer->shared->inputs.size()),
+                          {}};
     return Status::ok();
   });
 }
 
 void hector_run_free(hector_run *run) {
   delete run;
+}
+
+hector_status hector_run_place(hector_run *run, const hector_placement *placement) {
+  return guarded([&]() -> Status {
+    if (Status status = require(run, "run"); !status.isOk())
+      return status;
+    if (Status status = require(placement, "placement"); !status.isOk())
+      return status;
+    if (placement->struct_size != sizeof(hector_placement))
+      return Status::invalid("the placement has a `struct_size` of " + std::to_string(placement->struct_size) +
+                             "; expected sizeof(hector_placement), which is " +
+                             std::to_string(sizeof(hector_placement)));
+    return run->runner->place(*placement);
+  });
 }
 
 /// Fails if the caller's tensors are not one for each port.
@@ -231,19 +257,23 @@ static bool overlapsOne(const Tensor &tensor, const std::vector<Tensor> &others)
 
 /// Where results are to go. Fails if a tensor cannot take one; `taken` are those that the pass reads.
 static Result<std::vector<Tensor>> findPlaces(std::span<const hector_tensor> tensors,
-                                              const std::vector<PortInfo> &ports, std::vector<Tensor> taken) {
+                                              const std::vector<PortInfo> &ports, std::vector<Tensor> taken,
+                                              const Place &place) {
   std::vector<Tensor> places;
   places.reserve(ports.size());
   for (size_t i = 0; i < ports.size(); ++i) {
-    auto view = viewOf(tensors[i], ports[i].name);
+    auto view = viewOf(tensors[i], ports[i].name, place);
     if (!view)
       return std::move(view).status();
     if (view->shape != ports[i].shape || view->dtype != ports[i].dtype)
       return Status::invalid("result " + inTicks(ports[i].name) + " has shape " + formatShape(ports[i].shape) +
                              " and type " + spelling(ports[i].dtype) + ", but is to go to a tensor of shape " +
                              formatShape(view->shape) + " and type " + spelling(view->dtype));
-    if (reinterpret_cast<uintptr_t>(view->bytes) % byteSize(view->dtype) != 0)
-      return Status::invalid("the tensor for result " + inTicks(ports[i].name) + " is not aligned to its numbers");
+    const bool isOnCpu = place == Place();
+    if (reinterpret_cast<uintptr_t>(view->bytes) % (isOnCpu ? byteSize(view->dtype) : 16) != 0)
+      return Status::invalid(
+          "the tensor for result " + inTicks(ports[i].name) +
+          (isOnCpu ? " is not aligned to its numbers" : " does not start at a multiple of 16 bytes"));
     if (overlapsOne(*view, taken))
       return Status::invalid(
           "the tensor for result " + inTicks(ports[i].name) +
@@ -252,24 +282,6 @@ static Result<std::vector<Tensor>> findPlaces(std::span<const hector_tensor> ten
     places.push_back(std::move(*view));
   }
   return places;
-}
-
-/// Runs phases and leaves results where they are to go.
-static Status runInto(hector_run &run, const std::vector<PortInfo> &ports, const std::vector<Tensor> &places,
-                      exec::Phase first, exec::Phase last) {
-  exec::Executor &executor = run.executor;
-  auto place = [&](size_t i) { return const_cast<std::byte *>(places[i].bytes); };
-  for (size_t i = 0; i < ports.size(); ++i)
-    if (auto outside = executor.isOutside(ports[i].port); outside && *outside)
-      if (Status status = executor.placeOutput(ports[i].port, place(i)); !status.isOk())
-        return status;
-  if (Status status = executor.run(first, last); !status.isOk())
-    return status;
-  for (size_t i = 0; i < ports.size(); ++i)
-    if (auto outside = executor.isOutside(ports[i].port); outside && !*outside)
-      if (Status status = executor.copyOutput(ports[i].port, place(i)); !status.isOk())
-        return status;
-  return Status::ok();
 }
 
 hector_status hector_run_forward(hector_run *run, const hector_tensor *inputs, size_t num_inputs,
@@ -289,30 +301,24 @@ hector_status hector_run_forward(hector_run *run, const hector_tensor *inputs, s
     for (size_t i = 0; i < layer.inputs.size(); ++i) {
       if (!inputs[i].shape && inputs[i].ndim > 0)
         continue;  // as it was
-      auto view = viewOf(inputs[i], layer.inputs[i].name);
+      auto view = viewOf(inputs[i], layer.inputs[i].name, layer.place);
       if (!view)
         return std::move(view).status();
-      if (Status status = run->executor.checkInput(layer.inputs[i].port, *view); !status.isOk())
+      if (Status status = run->runner->checkInput(layer.inputs[i].port, *view); !status.isOk())
         return status;
       views[i] = std::move(*view);
       given.push_back(i);
     }
-    auto places = findPlaces({outputs, num_outputs}, layer.outputs, views);
+    auto places = findPlaces({outputs, num_outputs}, layer.outputs, views, layer.place);
     if (!places)
       return std::move(places).status();
     run->isBackwardDue = false;
-    for (size_t i : given) {
-      if (Status status = run->executor.setInput(layer.inputs[i].port, views[i]); !status.isOk())
-        return status;
-      run->inputs[i] = views[i];
-    }
-    if (randomness)
-      run->executor.setTraining(randomness->seed, randomness->step);
-    else
-      run->executor.setInference();
-    // Places of gradients are named by the backward pass.
-    if (Status status = runInto(*run, layer.outputs, *places, exec::Phase::Graph, exec::Phase::Forward); !status.isOk())
+    std::vector<Runner::Input> set;
+    for (size_t i : given)
+      set.push_back({layer.inputs[i].port, &views[i]});
+    if (Status status = run->runner->forward(set, randomness, layer.outputs, *places); !status.isOk())
       return status;
+    run->inputs = std::move(views);
     run->kept.clear();
     for (size_t i = 0; i < layer.outputs.size(); ++i)
       if (layer.outputs[i].isKept)
@@ -320,17 +326,6 @@ hector_status hector_run_forward(hector_run *run, const hector_tensor *inputs, s
     run->isBackwardDue = true;
     return Status::ok();
   });
-}
-
-/// A gradient of zeros for an output that has none.
-static Result<Tensor> zerosFor(hector_run &run, size_t index) {
-  const PortInfo &port = run.layer->outputGradients[index];
-  Tensor tensor;
-  tensor.dtype = port.dtype;
-  tensor.shape = port.shape;
-  run.zeros[index].resize(tensor.numBytes());
-  tensor.bytes = run.zeros[index].data();
-  return tensor;
 }
 
 hector_status hector_run_backward(hector_run *run, const hector_tensor *output_gradients, size_t num_outputs,
@@ -350,10 +345,17 @@ hector_status hector_run_backward(hector_run *run, const hector_tensor *output_g
     std::vector<Tensor> views;
     for (size_t i = 0; i < layer.outputGradients.size(); ++i) {
       const PortInfo &port = layer.outputGradients[i];
-      auto view = output_gradients[i].data ? viewOf(output_gradients[i], port.port) : zerosFor(*run, i);
+      if (!output_gradients[i].data) {
+        Tensor zeros;
+        zeros.dtype = port.dtype;
+        zeros.shape = port.shape;
+        views.push_back(std::move(zeros));
+        continue;
+      }
+      auto view = viewOf(output_gradients[i], port.port, layer.place);
       if (!view)
         return std::move(view).status();
-      if (Status status = run->executor.checkInput(port.port, *view); !status.isOk())
+      if (Status status = run->runner->checkInput(port.port, *view); !status.isOk())
         return status;
       views.push_back(std::move(*view));
     }
@@ -361,14 +363,14 @@ hector_status hector_run_backward(hector_run *run, const hector_tensor *output_g
     std::vector<Tensor> taken = views;
     taken.insert(taken.end(), run->inputs.begin(), run->inputs.end());
     taken.insert(taken.end(), run->kept.begin(), run->kept.end());
-    auto places = findPlaces({gradients, num_gradients}, layer.gradients, std::move(taken));
+    auto places = findPlaces({gradients, num_gradients}, layer.gradients, std::move(taken), layer.place);
     if (!places)
       return std::move(places).status();
+    std::vector<Runner::Input> set;
     for (size_t i = 0; i < views.size(); ++i)
-      if (Status status = run->executor.setInput(layer.outputGradients[i].port, views[i]); !status.isOk())
-        return status;
+      set.push_back({layer.outputGradients[i].port, &views[i]});
     run->isBackwardDue = false;
-    return runInto(*run, layer.gradients, *places, exec::Phase::Backward, exec::Phase::Backward);
+    return run->runner->backward(set, layer.gradients, *places);
   });
 }
 

@@ -1,12 +1,18 @@
 #include "include/hector.h"
 
+#include "runtime/base/Setting.h"
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -306,7 +312,186 @@ TEST_F(HectorTest, TensorsOfOtherDevicesAreRefused) {
   hector_tensor inputs[] = {x.tensor(), weights.tensor()};
   inputs[1].device_type = 2;
   EXPECT_EQ(hector_layer_compile(model, graph, nullptr, inputs, 2, &layer), HECTOR_INVALID);
-  EXPECT_EQ(message(), "`W` is on another device (DLPack type 2), but this layer runs on the CPU; copy it there");
+  EXPECT_EQ(message(), "`W` is on GPU 0, but this layer runs on the CPU; copy it there");
+}
+
+// --- on a GPU, an emulated one
+// ----------------------------------------------------------------------------------------
+
+/// The same layer. The memory of the emulated device is the host's, so arrays of a test are on it.
+class HectorDeviceTest : public HectorTest {
+protected:
+  void SetUp() override {
+    emulate.emplace("HECTOR_EMULATE_CUDA", "1");
+    HectorTest::SetUp();
+  }
+  void TearDown() override {
+    hector_run_free(run);
+    HectorTest::TearDown();
+  }
+
+  template <class T> static hector_tensor onDevice(Array<T> &array, int32_t number = 0) {
+    hector_tensor tensor = array.tensor();
+    tensor.device_type = 2;
+    tensor.device_id = number;
+    return tensor;
+  }
+  void make(bool withGradients = true, const char *precision = nullptr) {
+    hector_options options = {};
+    options.struct_size = sizeof(options);
+    options.with_gradients = withGradients;
+    options.device_type = 2;
+    options.precision = precision;
+    const hector_tensor inputs[] = {onDevice(x), onDevice(weights)};
+    ASSERT_EQ(hector_layer_compile(model, graph, &options, inputs, 2, &layer), HECTOR_OK) << message();
+    ASSERT_EQ(hector_run_create(layer, &run), HECTOR_OK) << message();
+  }
+  hector_status forward() {
+    const hector_tensor inputs[] = {onDevice(x), onDevice(weights)}, output = onDevice(out);
+    return hector_run_forward(run, inputs, 2, &output, 1, nullptr);
+  }
+  hector_status backward(bool hasGradient = true) {
+    const hector_tensor gradients[] = {onDevice(gx), onDevice(gw)};
+    hector_tensor start = onDevice(gout);
+    if (!hasGradient)
+      start.data = nullptr;
+    return hector_run_backward(run, &start, 1, gradients, 2);
+  }
+  void expectResults() {
+    EXPECT_EQ(out.numbers, (std::vector<float>{0, 0, 4321}));
+    EXPECT_EQ(gx.numbers, (std::vector<float>{2, 20, 200, 2000, 0, 0}));
+    EXPECT_EQ(gw.numbers, (std::vector<float>{2, 4, 6, 8}));
+  }
+
+  std::optional<hector::Setting> emulate;
+  hector_run *run = nullptr;
+  Array<float> gout = {{1, 1, 2}, {3, 1}}, gx = {std::vector<float>(6), {3, 2}},
+               gw = {std::vector<float>(4), {2, 2, 1}};
+};
+
+TEST_F(HectorDeviceTest, PassesReadAndWriteTheMemoryOfTheDevice) {
+  make();
+  ASSERT_EQ(forward(), HECTOR_OK) << message();
+  ASSERT_EQ(backward(), HECTOR_OK) << message();
+  expectResults();
+  ASSERT_EQ(forward(), HECTOR_OK) << message();
+  ASSERT_EQ(backward(false), HECTOR_OK) << message();
+  EXPECT_EQ(gx.numbers, std::vector<float>(6));
+}
+
+TEST_F(HectorDeviceTest, PassesWorkInMemoryThatIsLent) {
+  make();
+  const auto described = nlohmann::json::parse(hector_layer_describe(layer));
+  const int64_t bytes = described["work_bytes"];
+  ASSERT_GT(bytes, 0);
+  hector_placement placement = {};
+  placement.struct_size = sizeof(placement);
+  placement.stream = &placement;
+  for (int step = 0; step < 3; ++step) {
+    // Other memory each time, which holds what others have left there.
+    std::vector<unsigned char> memory(static_cast<size_t>(bytes) + 256, 0xff);
+    const auto start = reinterpret_cast<uintptr_t>(memory.data());
+    placement.memory = reinterpret_cast<void *>((start + 255) / 256 * 256);
+    ASSERT_EQ(hector_run_place(run, &placement), HECTOR_OK) << message();
+    ASSERT_EQ(forward(), HECTOR_OK) << message();
+    ASSERT_EQ(backward(), HECTOR_OK) << message();
+    expectResults();
+    gx.numbers.assign(6, 0);
+  }
+}
+
+TEST_F(HectorDeviceTest, SeveralRunsWaitForTheirBackwardPass) {
+  make();
+  ASSERT_EQ(forward(), HECTOR_OK) << message();
+  hector_run *other = nullptr;
+  ASSERT_EQ(hector_run_create(layer, &other), HECTOR_OK) << message();
+  std::swap(run, other);
+  Array<float> before = x;
+  x.numbers.assign(6, 1);
+  ASSERT_EQ(forward(), HECTOR_OK) << message();
+  x = before;
+  std::swap(run, other);
+  EXPECT_EQ(backward(), HECTOR_OK) << message();
+  EXPECT_EQ(backward(), HECTOR_INVALID);
+  hector_run_free(other);
+}
+
+TEST_F(HectorDeviceTest, TensorsOfOtherDevicesAreRefused) {
+  make();
+  const hector_tensor output = onDevice(out);
+  hector_tensor inputs[] = {onDevice(x), weights.tensor()};
+  EXPECT_EQ(hector_run_forward(run, inputs, 2, &output, 1, nullptr), HECTOR_INVALID);
+  EXPECT_EQ(message(), "`W` is on the CPU, but this layer runs on GPU 0; copy it there");
+  inputs[1] = onDevice(weights, 1);
+  EXPECT_EQ(hector_run_forward(run, inputs, 2, &output, 1, nullptr), HECTOR_INVALID);
+  EXPECT_EQ(message(), "`W` is on GPU 1, but this layer runs on GPU 0; copy it there");
+  hector_tensor src = onDevice(sources), dst = onDevice(destinations);
+  hector_graph *other = nullptr;
+  EXPECT_EQ(hector_graph_create(&src, &dst, nullptr, nullptr, -1, -1, &other), HECTOR_INVALID);
+  EXPECT_EQ(message(), "`graph.src` is on GPU 0, but graphs are made on the CPU; copy it there");
+}
+
+TEST_F(HectorDeviceTest, TensorsOfOtherTypesAndAddressesAreRefused) {
+  make();
+  Array<double> wide = {{1, 2, 3, 4, 5, 6}, {3, 2}};
+  const hector_tensor output = onDevice(out);
+  hector_tensor inputs[] = {onDevice(wide), onDevice(weights)};
+  EXPECT_EQ(hector_run_forward(run, inputs, 2, &output, 1, nullptr), HECTOR_INVALID);
+  EXPECT_EQ(message(), "input `x` is F64, but is read as F32 where it is on the device; convert it");
+  inputs[0] = onDevice(x);
+  inputs[0].byte_offset = 4;
+  EXPECT_EQ(hector_run_forward(run, inputs, 2, &output, 1, nullptr), HECTOR_INVALID);
+  EXPECT_EQ(message(), "input `x` does not start at a multiple of 16 bytes; copy it");
+}
+
+TEST_F(HectorDeviceTest, OptionsAndPlacementsAreChecked) {
+  hector_options options = {};
+  options.struct_size = sizeof(options);
+  options.device_type = 7;
+  EXPECT_EQ(hector_layer_compile(model, graph, &options, nullptr, 0, &layer), HECTOR_INVALID);
+  EXPECT_EQ(message(), "`device_type` is 7; expected 1 for the CPU or 2 for a GPU");
+  options.device_type = 2;
+  options.precision = "fast";
+  EXPECT_EQ(hector_layer_compile(model, graph, &options, nullptr, 0, &layer), HECTOR_INVALID);
+  EXPECT_EQ(message(), "`precision` is `fast`; expected highest, high or medium");
+  make(false, "high");
+  hector_placement placement = {};
+  EXPECT_EQ(hector_run_place(run, &placement), HECTOR_INVALID);
+  placement.struct_size = sizeof(placement);
+  placement.memory = reinterpret_cast<void *>(0x1001);
+  EXPECT_EQ(hector_run_place(run, &placement), HECTOR_INVALID);
+  EXPECT_EQ(message(), "`memory` does not start at a multiple of 256 bytes");
+}
+
+TEST_F(HectorTest, GpusThatAreNotThereAreRefused) {
+  const hector::Setting notEmulated("HECTOR_EMULATE_CUDA", "0");
+  const char *sizes[] = {"d_in=2", "d_out=1"};
+  hector_options options = {};
+  options.struct_size = sizeof(options);
+  options.sizes = sizes;
+  options.num_sizes = 2;
+  options.device_type = 2;
+  options.device_id = 99;
+  EXPECT_NE(hector_layer_compile(model, graph, &options, nullptr, 0, &layer), HECTOR_OK);
+  const std::string said = message();
+  EXPECT_TRUE(said.starts_with("there is no CUDA driver") || said.starts_with("there is no GPU 99") ||
+              said.starts_with("the CUDA driver"))
+      << said;
+}
+
+TEST_F(HectorDeviceTest, OptionsOfOlderProgramsMeanTheCpu) {
+  hector_options options = {};
+  options.struct_size = offsetof(hector_options, device_type);
+  options.device_type = 2;  // beyond what the program knew
+  const hector_tensor inputs[] = {x.tensor(), weights.tensor()};
+  ASSERT_EQ(hector_layer_compile(model, graph, &options, inputs, 2, &layer), HECTOR_OK) << message();
+  ASSERT_EQ(hector_run_create(layer, &run), HECTOR_OK) << message();
+  ASSERT_EQ(HectorTest::forward(run, out), HECTOR_OK) << message();
+  hector_placement placement = {};
+  placement.struct_size = sizeof(placement);
+  EXPECT_EQ(hector_run_place(run, &placement), HECTOR_INVALID);
+  EXPECT_EQ(message(), "`rgcn` runs on the CPU, where passes have memory of their own; compile it with `device_type` 2 "
+                       "for a GPU");
 }
 
 TEST_F(HectorTest, ResultsNeedATensorOfTheirShape) {

@@ -10,7 +10,7 @@ namespace hector::capi {
 namespace {
 
 // Codes of DLPack.
-constexpr int kCpu = 1, kCudaHost = 3;
+constexpr int kCudaHost = 3;
 enum : uint8_t { kInteger = 0, kUnsigned = 1, kFloat = 2, kBfloat = 4, kBool = 6 };
 
 std::optional<DType> dtypeFrom(const hector_tensor &tensor) {
@@ -42,9 +42,23 @@ bool hasGaps(const hector_tensor &tensor) {
   return false;
 }
 
+/// Memory of the host that a GPU can reach is the CPU's.
+Place placeOf(const hector_tensor &tensor) {
+  if (tensor.device_type == Place::kCpu || tensor.device_type == kCudaHost)
+    return {};
+  return {tensor.device_type, tensor.device_id};
+}
+
 }  // namespace
 
-Result<Tensor> viewOf(const hector_tensor &tensor, const std::string &name, Numbers numbers) {
+std::string spelling(const Place &place) {
+  if (place.type == Place::kCpu)
+    return "the CPU";
+  return (place.type == Place::kCuda ? "GPU " : "a device of DLPack type " + std::to_string(place.type) + ", number ") +
+         std::to_string(place.number);
+}
+
+Result<Tensor> viewOf(const hector_tensor &tensor, const std::string &name, const Place &place, Numbers numbers) {
   constexpr int kMostAxes = 32;
   constexpr int64_t kMostNumbers = int64_t{1} << 56;  // their bytes can be counted
   if (tensor.ndim < 0 || tensor.ndim > kMostAxes || (tensor.ndim > 0 && !tensor.shape))
@@ -62,9 +76,9 @@ Result<Tensor> viewOf(const hector_tensor &tensor, const std::string &name, Numb
   for (int64_t extent : view.shape)
     if (extent < 0 || __builtin_mul_overflow(count, extent, &count) || count > kMostNumbers)
       return Status::invalid(inTicks(name) + " has shape " + formatShape(view.shape) + ", which no array has");
-  if (tensor.device_type != kCpu && tensor.device_type != kCudaHost)
-    return Status::invalid(inTicks(name) + " is on another device (DLPack type " + std::to_string(tensor.device_type) +
-                           "), but this layer runs on the CPU; copy it there");
+  if (placeOf(tensor) != place)
+    return Status::invalid(inTicks(name) + " is on " + spelling(placeOf(tensor)) + ", but this layer runs on " +
+                           spelling(place) + "; copy it there");
   if (count > 0 && hasGaps(tensor))
     return Status::invalid(inTicks(name) + " has gaps between its numbers; make a contiguous copy");
   if (numbers == Numbers::Needed && !tensor.data && count > 0)
@@ -75,6 +89,9 @@ Result<Tensor> viewOf(const hector_tensor &tensor, const std::string &name, Numb
 }
 
 Result<std::vector<int64_t>> idsOf(const hector_tensor &tensor, const std::string &name) {
+  if (placeOf(tensor) != Place())
+    return Status::invalid(inTicks(name) + " is on " + spelling(placeOf(tensor)) +
+                           ", but graphs are made on the CPU; copy it there");
   auto view = viewOf(tensor, name);
   if (!view)
     return std::move(view).status();

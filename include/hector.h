@@ -66,7 +66,8 @@ HECTOR_API const char *hector_error_message(void);
 
 /*
  * A view of an array that the caller owns. It has the layout of DLTensor (DLPack 0.6 to 1.x), so that the address of
- * one may be cast. Arrays are in row-major order without gaps, in memory of the CPU (`device_type` 1).
+ * one may be cast. Arrays are in row-major order without gaps, in memory of the CPU (`device_type` 1) or of a GPU
+ * (2, with its number in `device_id`), wherever the layer runs; on a GPU they start at a multiple of 16 bytes.
  */
 typedef struct hector_tensor {
   void *data;
@@ -138,6 +139,10 @@ typedef struct hector_options {
   const char *passes;   /* "default", "none" or a list */
   int threads;          /* 0: as many as there are processors */
   int64_t memory_limit; /* in bytes; 0: what the machine has */
+  /* Where the layer runs, as DLPack says it. */
+  int32_t device_type;   /* 1 or 0: the CPU; 2: a GPU of NVIDIA */
+  int32_t device_id;     /* the number of the GPU */
+  const char *precision; /* of products in f32 on a GPU: "highest" (the default), "high" or "medium" */
 } hector_options;
 
 /*
@@ -148,9 +153,10 @@ HECTOR_API hector_status hector_layer_compile(const hector_model *model, const h
                                               const hector_options *options, const hector_tensor *inputs,
                                               size_t num_inputs, hector_layer **layer);
 /*
- * {"name", "passes", "peak_bytes", "inputs", "outputs", "gradients"}, as JSON. The last three are lists of {"name",
- * "shape", "dtype", "kept"}; `gradients` has those that a backward pass gives, under the names of their inputs. `kept`
- * is true for outputs that a backward pass reads.
+ * {"name", "passes", "peak_bytes", "work_bytes", "inputs", "outputs", "gradients"}, as JSON. The last three are lists
+ * of {"name", "shape", "dtype", "kept"}; `gradients` has those that a backward pass gives, under the names of their
+ * inputs. `kept` is true for outputs that a backward pass reads. `peak_bytes` are all that the layer takes beside
+ * inputs and outputs, `work_bytes` what a run on a GPU can be lent of it (`hector_run_place`).
  */
 HECTOR_API const char *hector_layer_describe(const hector_layer *layer);
 HECTOR_API void hector_layer_free(hector_layer *layer);
@@ -169,9 +175,40 @@ HECTOR_API void hector_text_free(char *text);
 
 typedef struct hector_run hector_run;
 
-/* Takes all memory that forward and backward passes need, beside inputs and outputs. */
+/*
+ * Takes all memory that forward and backward passes need, beside inputs and outputs. On a GPU the first forward pass
+ * takes it, where none is lent.
+ */
 HECTOR_API hector_status hector_run_create(const hector_layer *layer, hector_run **run);
 HECTOR_API void hector_run_free(hector_run *run);
+
+/*
+ * Where the passes of a run on a GPU do their work, if not in a stream and in memory of their own. Set it to {0} and
+ * `struct_size` to its size.
+ */
+typedef struct hector_placement {
+  size_t struct_size; /* sizeof(hector_placement) */
+  void *stream;       /* a CUstream of the GPU; NULL: the default stream */
+  /*
+   * `work_bytes` of the layer (`hector_layer_describe`) in the memory of the GPU, at an address that 256 divides. Each
+   * forward pass takes it anew, so it may serve others between a backward pass and the next forward pass, and after a
+   * forward pass without a backward pass. NULL: the run has memory of its own.
+   */
+  void *memory;
+  /*
+   * Seed and step of dropout, two numbers of 64 bits in the memory of the GPU, which the stream reads in each forward
+   * pass; they stand for those of `hector_randomness`. NULL: dropout does what the forward pass says.
+   */
+  const void *random;
+} hector_placement;
+
+/*
+ * From now on passes are only started, in a stream of the caller: they take place after the work that is in the stream
+ * already and before all that follows, and the call returns before they have. They may be captured (CUDA graphs), once
+ * the run was made and where memory is lent. Without this, passes on a GPU have a stream of their own, and a call waits
+ * for its pass. Fails for layers on the CPU.
+ */
+HECTOR_API hector_status hector_run_place(hector_run *run, const hector_placement *placement);
 
 /* Of dropout in training. */
 typedef struct hector_randomness {
@@ -182,7 +219,8 @@ typedef struct hector_randomness {
 /*
  * Computes the outputs. Inputs and outputs are in the order of `hector_layer_describe`. Nothing is copied where a
  * tensor has the type of the layer: inputs are read and outputs written where they are. So a backward pass needs the
- * inputs and the kept outputs of its forward pass unchanged.
+ * inputs and the kept outputs of its forward pass unchanged. On a GPU tensors have the types of the layer, and what
+ * differs in the order of rows is copied there.
  *
  * An input that has axes but no `shape` (NULL) is the one of the last pass, which has not changed since. `randomness`
  * is NULL where dropout is to do nothing.

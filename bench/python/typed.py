@@ -69,29 +69,37 @@ def main():
     parser.add_argument("--library", required=True, choices=("pyg", "hector"))
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     options = parser.parse_args()
+    is_on_gpu = options.device == "cuda"
     torch.set_num_threads(2)
     if options.library == "pyg":
         from torch_geometric.nn import HGTConv
     else:
         from hector.nn import HGTConv
     data, target, label, train, test = load(options.graph)
+    data, label, train, test = (value.to(options.device) for value in (data, label, train, test))
+    x, edges = data.x_dict, data.edge_index_dict
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     accuracies, times = [], []
     for seed in range(options.seeds):
         torch.manual_seed(seed)
-        model = Net(HGTConv, data, target, int(label.max()) + 1)
+        model = Net(HGTConv, data, target, int(label.max()) + 1).to(options.device)
         optimizer = torch.optim.Adam(model.parameters(), lr=0.005, weight_decay=0.001)
         for _ in range(options.epochs):
             begin = time.perf_counter()
             optimizer.zero_grad()
-            F.cross_entropy(model(data.x_dict, data.edge_index_dict)[train], label[train]).backward()
+            F.cross_entropy(model(x, edges)[train], label[train]).backward()
             optimizer.step()
+            if is_on_gpu:
+                torch.cuda.synchronize()
             times.append(time.perf_counter() - begin)
         with torch.no_grad():
-            found = model(data.x_dict, data.edge_index_dict).argmax(1)
+            found = model(x, edges).argmax(1)
         accuracies.append((found[test] == label[test]).float().mean().item())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    if is_on_gpu:
+        before, peak = 0, torch.cuda.max_memory_allocated() / 1024
     print(
         f"{options.library} HGTConv: {1e3 * statistics.median(times):.1f} ms per epoch, accuracy "
         f"{statistics.fmean(accuracies):.3f} (sd {statistics.stdev(accuracies):.3f}), peak {peak / 1024:.0f} MiB, "

@@ -5,8 +5,8 @@
 /// range, and with and without fused multiply-adds.
 ///
 /// What the C library has is called by the compiler's builtins: <cmath> takes longer to compile than all kernels. CUDA
-/// has the same functions, whose last bit may differ; on a GPU, exp of float is CUDA's own as well. All others have the
-/// same bits on the CPU and on a GPU where compilers fuse no multiply-adds.
+/// has the same functions, whose last bit may differ; on a GPU, exp of float is CUDA's own as well, and polynomials of
+/// floats are made of fused multiply-adds.
 #pragma once
 
 #include "kernels/common/choose.hpp"
@@ -68,6 +68,15 @@ HECTOR_INLINE float pow(float a, float b) {
 }
 HECTOR_INLINE double pow(double a, double b) {
   return HECTOR_LIBM(pow)(a, b);
+}
+
+/// A step of a polynomial: a·b + c, rounded once on a GPU, where that takes one instruction instead of two.
+HECTOR_INLINE float mulAdd(float a, float b, float c) {
+#ifdef __CUDACC__
+  return __fmaf_rn(a, b, c);
+#else
+  return a * b + c;
+#endif
 }
 
 /// The larger of two; NaN wins, so that it propagates. `a` on a tie. A branch would often be mispredicted.
@@ -213,10 +222,10 @@ template <class T> HECTOR_INLINE T sigmoid(T x) {
 HECTOR_INLINE float tanh(float x) {
   const float size = abs(x), square = x * x;
   float q = -0.00626911971965f;
-  q = q * square + 0.0211109590495f;
-  q = q * square - 0.0538739488486f;
-  q = q * square + 0.13332915367f;
-  q = q * square - 0.333333303327f;
+  q = mulAdd(q, square, 0.0211109590495f);
+  q = mulAdd(q, square, -0.0538739488486f);
+  q = mulAdd(q, square, 0.13332915367f);
+  q = mulAdd(q, square, -0.333333303327f);
   const float small = x + x * (square * q);
   const float large = HECTOR_LIBM(copysignf)(1.0f - 2.0f / (exp(2.0f * size) + 1.0f), x);
   return choose(size < 0.6f, small, large);
@@ -229,21 +238,21 @@ HECTOR_INLINE double tanh(double x) {
 HECTOR_INLINE float erf(float x) {
   const float size = abs(x), square = x * x;
   float q = -0.000596731087832f;
-  q = q * square + 0.00498890602537f;
-  q = q * square - 0.0267639951375f;
-  q = q * square + 0.11281754131f;
-  q = q * square - 0.376124890446f;
-  q = q * square + 0.128379149121f;
+  q = mulAdd(q, square, 0.00498890602537f);
+  q = mulAdd(q, square, -0.0267639951375f);
+  q = mulAdd(q, square, 0.11281754131f);
+  q = mulAdd(q, square, -0.376124890446f);
+  q = mulAdd(q, square, 0.128379149121f);
   const float small = x + x * q;
   const float t = choose(size > 4.0f, 4.0f, size);  // NaN stays
   float p = -1.04606568192e-6f;
-  p = p * t + 3.43885087718e-5f;
-  p = p * t - 0.000498825008151f;
-  p = p * t + 0.00430378930758f;
-  p = p * t - 0.0251395503127f;
-  p = p * t + 0.10785565293f;
-  p = p * t + 0.634148183824f;
-  p = p * t + 1.12890279814f;
+  p = mulAdd(p, t, 3.43885087718e-5f);
+  p = mulAdd(p, t, -0.000498825008151f);
+  p = mulAdd(p, t, 0.00430378930758f);
+  p = mulAdd(p, t, -0.0251395503127f);
+  p = mulAdd(p, t, 0.10785565293f);
+  p = mulAdd(p, t, 0.634148183824f);
+  p = mulAdd(p, t, 1.12890279814f);
   const float large = HECTOR_LIBM(copysignf)(1.0f - exp(-t * p), x);
   return choose(size < 0.93f, small, large);
 }

@@ -5,9 +5,12 @@
 #include "kernels/cuda/dropout.cuh"
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/math.cuh"
+#include "kernels/cuda/matrices.cuh"
+#include "kernels/cuda/pieces.cuh"
 #include "kernels/cuda/products.cuh"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/storage.cuh"
+#include "kernels/cuda/transfer.cuh"
 #include "kernels/cuda/traversal.cuh"
 
 namespace cuda = hector::cuda;
@@ -150,6 +153,14 @@ struct LargestRows {
   __device__ void take(Part &part, const Unit &, const Read &read, int64_t, int64_t, bool) const {
     join(part, {read.number, 1, 1});
   }
+  struct Written {
+    double number;
+  };
+  __device__ void take(Part &part, const Unit &unit, const Read &read, int64_t, int64_t, bool, Written &written) const {
+    take(part, unit, read, 0, 0, true);
+    written.number = part.largest;
+  }
+  __device__ void write(int64_t row, const Written &written) const { cuda::aligned(result)[row] = written.number; }
   __device__ void join(Part &part, const Part &next) const {
     part.largest = cuda::larger(part.largest, next.largest);
     part.rows += next.rows;
@@ -165,10 +176,31 @@ __device__ void useWalks(const LargestRows &walk, const Id *unitOf, const Id *of
   cuda::walkRuns<2, 4, 1>(walk, unitOf, rows, 16, carry);
   cuda::finishCut<1>(walk, offsets, rows, 16 * 256, carry);
 }
-extern "C" __global__ void useTraversal(const double *numbers, double *result, const int32_t *ints, const int64_t *longs,
-                                        int64_t rows, void *carry) {
+extern "C" __global__ void useTraversal(const double *numbers, double *result, const int32_t *ints,
+                                        const int64_t *longs, int64_t rows, void *carry) {
   const LargestRows walk = {numbers, result};
   useWalks(walk, ints, ints, rows, static_cast<LargestRows::Part *>(carry));
   useWalks(walk, longs, longs, rows, static_cast<LargestRows::Part *>(carry));
 }
 HECTOR_CUDA_KERNEL(useTraversal)
+template <class T, int kRows, int kTerms, int kColumns, class Stored>
+__device__ void useMatrixProducts(const Stored *a, const T *b, T *c) {
+  unsigned char *memory = cuda::sharedMemory<unsigned char>();
+  const cuda::BlockLanes<256> lanes(memory);
+  lanes.share(c, lanes.load<kTerms * kColumns>(b));
+  c[0] = lanes.sum(c[1]) + lanes.largest(c[2]) + lanes.least(c[3]);
+  const auto right = cuda::matrixOf<kColumns, 1>(b);
+  cuda::multiplyMatrices<T, kRows, kTerms, kColumns>(cuda::matrixOf<kTerms, 1>(a), right, c, memory + 64);
+  cuda::multiplyMatrices<T, kRows, kTerms, kColumns, cuda::Guard::Rows>(cuda::matrixOf<kTerms, 1>(a),
+                                                                        cuda::matrixOf<1, kTerms>(b), c, memory + 64);
+  cuda::multiplyMatrices<T, kRows, kTerms, kColumns, cuda::Guard::Terms>(cuda::matrixOf<1, kRows>(a), right, c,
+                                                                         memory + 64);
+}
+extern "C" __global__ __launch_bounds__(256, 2) void useAllMatrixProducts(const float *a, const cuda::bf16 *stored,
+                                                                          float *c, const double *doubles,
+                                                                          double *cOfDoubles) {
+  useMatrixProducts<float, 64, 64, 64>(a, a, c);
+  useMatrixProducts<float, 5, 130, 66>(stored, a, c);
+  useMatrixProducts<double, 64, 64, 64>(doubles, doubles, cOfDoubles);
+}
+HECTOR_CUDA_KERNEL(useAllMatrixProducts)

@@ -74,4 +74,18 @@ HECTOR_ANYWHERE constexpr OuterDivision divideOuter(int inner, int outer, int wa
   return way;
 }
 
+/// A product of two matrices goes through slabs in shared memory: some terms of kSide rows of the left one, and of
+/// kSide columns of the right one.
+struct MatrixSlabs {
+  static constexpr int kSide = 64, kStride = kSide + 4;
+  int depth, bytes;
+};
+HECTOR_ANYWHERE constexpr MatrixSlabs slabsOf(int terms, int numberBytes) {
+  const int most = 128 / numberBytes;
+  MatrixSlabs slabs = {};
+  slabs.depth = terms < most ? partsOf(terms, 8) * 8 : most;
+  slabs.bytes = 2 * slabs.depth * MatrixSlabs::kStride * numberBytes;
+  return slabs;
+}
+
 }  // namespace hector::cuda

@@ -154,7 +154,7 @@ public:
         continue;
       HECTOR_UNROLL
       for (int part = 0; part < partsOf(kBytes, 16); ++part)
-        copyAsync<kBytes < 16 ? kBytes : 16>(to + place + part * (16 / sizeof(Stored)),
+        copyAsync < kBytes<16 ? kBytes : 16>(to + place + part * (16 / sizeof(Stored)),
                                              from + place + part * (16 / sizeof(Stored)));
     }
   }
@@ -194,7 +194,7 @@ public:
   /// Combines each of kParts equal parts of a row, which start at `start`.
   template <int kParts, class T, int kSize, class F>
   __device__ __forceinline__ static Row<T, kParts, kLanes> combineParts(const Row<T, kSize, kLanes> &row, T start,
-                                                                       F &&take) {
+                                                                        F &&take) {
     static_assert(kParts <= kLanes && kSize % kParts == 0);
     using Here = Shares<kSize, kLanes>;
     constexpr int kPart = kSize / kParts, kWidth = kPart / Here::kPack;
@@ -272,9 +272,9 @@ public:
 
   // --- over the warps of the block ----------------------------------------------------------------------------------
 
-  /// Joins what each of the kWarps warps of the block has; all groups of a warp have the same. All threads take part, and
-  /// all get the same bits: those of the first warp are always on the left. `scratch` is shared memory for a row of each
-  /// warp, aligned to 16 bytes.
+  /// Joins what each of the kWarps warps of the block has; all groups of a warp have the same. All threads take part,
+  /// and all get the same bits: those of the first warp are always on the left. `scratch` is shared memory for a row of
+  /// each warp, aligned to 16 bytes.
   template <int kWarps, class T, int kSize, class F>
   __device__ __forceinline__ static void joinWarps(Row<T, kSize, kLanes> &row, void *scratch, F &&take) {
     T *rows = shareWithWarps(row, scratch);
@@ -339,6 +339,53 @@ private:
     value = values[0];
     return values;
   }
+};
+
+/// All kLanes threads of a block as one group, for rows of thousands of numbers. They part ways at no statement that
+/// waits. What lanes of a warp exchange by shuffles goes through shared memory here; parts of rows and numbers of other
+/// lanes are not asked for.
+template <int kLanes> class BlockLanes : public Lanes<kLanes> {
+  static constexpr int kWarps = kLanes / kWarp;
+
+public:
+  /// What `scratch`, in shared memory, takes.
+  static constexpr int kBytes = kWarps * 8;
+
+  __device__ __forceinline__ explicit BlockLanes(void *scratch) : scratch(scratch) {}
+
+  __device__ __forceinline__ static void sync() { syncBlock(); }
+  template <int kSize, class T, class Stored>
+  __device__ __forceinline__ static void share(Stored *to, const Row<T, kSize, kLanes> &row) {
+    sync();
+    Lanes<kLanes>::template store<kSize>(to, row);
+    sync();
+  }
+  /// Combines a number of each lane: those of a warp as `Lanes` does, then the warps in order.
+  template <class T, class F> __device__ __forceinline__ T combine(T value, F &&take) const {
+    T *values = static_cast<T *>(scratch);
+    value = Lanes<kWarp>::combine(value, take);
+    sync();
+    if (cuda::lane() == 0)
+      values[warp()] = value;
+    sync();
+    value = values[0];
+    HECTOR_UNROLL
+    for (int other = 1; other < kWarps; ++other)
+      value = take(value, values[other]);
+    return value;
+  }
+  template <class T> __device__ __forceinline__ T sum(T value) const {
+    return combine(value, [](T a, T b) { return a + b; });
+  }
+  template <class T> __device__ __forceinline__ T largest(T value) const {
+    return combine(value, [](T a, T b) { return b != b ? b : larger(a, b); });
+  }
+  template <class T> __device__ __forceinline__ T least(T value) const {
+    return combine(value, [](T a, T b) { return b != b ? b : smaller(a, b); });
+  }
+
+private:
+  void *scratch;
 };
 
 }  // namespace hector::cuda

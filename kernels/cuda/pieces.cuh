@@ -35,8 +35,8 @@ struct PieceRange {
 
 /// Joins what pieces left for each of `targets` rows of kSize numbers, in the order of the pieces. A thread takes a
 /// number. Where there are many pieces, the threads of a block divide those of a few neighbouring numbers among
-/// themselves, and then join what each of them has, neighbours first. Which threads take what depends on sizes alone, so
-/// results repeat bit for bit.
+/// themselves, and then join what each of them has, neighbours first. Which threads take what depends on sizes alone,
+/// so results repeat bit for bit.
 ///
 ///   PieceRange range(target)                  the pieces that may have parts for it
 ///   take(Part &part, piece, target, k)        adds what a piece left for number k of a target

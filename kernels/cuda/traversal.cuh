@@ -18,6 +18,12 @@
 ///                                                    is written
 ///   void join(Part &, const Part &next) const        joins a part with the one that follows
 ///   void finish(unit, Part) const                    ends a unit, and writes it
+///
+/// In runs, rows are written later, so that neighbours are written at once:
+///
+///   struct Written                                   what is written of a row
+///   void take(Part &, const Unit &, const Read &, unit, row, bool isThere, Written &) const
+///   void write(row, const Written &) const           of a row that is there
 #pragma once
 
 #include "kernels/cuda/lanes.cuh"
@@ -136,10 +142,11 @@ __device__ __forceinline__ void walkChunks(const Walk &walk, const Id *unitOf, i
 /// groups, in the order of rows, as far as units go. The part at the end of a step goes on in the next one. The rows of
 /// kSteps steps are read before the first of them is taken. `chunk` is a multiple of kRows, and a power of 2.
 ///
-/// With kRows = 2, rows a to f, and a unit that ends with a, one with d and one with f, groups 0, 1 and 2 have
+/// With kRows = 2, rows a to h, and units abc, def and gh of which the last goes on, groups 0 to 3 have
 ///
-///   a | b    c d    e f        what each group takes: a ends, b goes on; c and d are the rest of a unit; e and f are one
-///   b, bcd                     the parts that go on, joined with those before
+///   ab    c | d    ef     gh      what they take; c and ef end units that began in other groups, and are kept
+///   ab    d        def    gh      joined with the part before, where all rows of a group are of one unit
+///         abc      def            what was kept, joined with the part before; gh goes on in the next step
 ///
 /// `carry` has two parts for each block of rows, and a part for each lane of a group.
 template <int kLanes, int kRows, int kSteps, class Walk, class Id>
@@ -158,6 +165,7 @@ __device__ __forceinline__ void walkRuns(const Walk &walk, const Id *unitOf, int
     const int64_t firstOfRun = smallest(block * blockRows + warp() * runRows, numRows);
     const int64_t rowsOfRun = smallest(runRows, numRows - firstOfRun);
     const Id first = static_cast<Id>(firstOfRun), behind = static_cast<Id>(numRows);
+    const Id firstOfGroup = static_cast<Id>(firstOfRun / kRows) + group;  // times kRows, so that rows are aligned
     const int steps = (static_cast<int>(rowsOfRun) + kStep - 1) / kStep;
     // The same in all lanes: whether the unit of the next row began before the run, or in it.
     bool isHead = steps > 0 && first > 0 && unitOf[first - 1] == unitOf[first], isOpen = false;
@@ -173,14 +181,21 @@ __device__ __forceinline__ void walkRuns(const Walk &walk, const Id *unitOf, int
       auto there = [&](Id row) { return row < behind ? row : behind - 1; };
       HECTOR_UNROLL
       for (int s = 0; s < kSteps; ++s) {
-        firsts[s] = first + (done + s) * kStep + group * kRows;
-        HECTOR_UNROLL
-        for (int i = 0; i < kRows; ++i)
-          units[s][i] = unitOf[there(firsts[s] + i)];
-        nexts[s] = unitOf[there(firsts[s] + kRows)];
-        HECTOR_UNROLL
-        for (int i = 0; i < kRows; ++i)
-          reads[s][i] = walk.read(there(firsts[s] + i));
+        firsts[s] = (firstOfGroup + (done + s) * kGroups) * kRows;
+        auto readRows = [&](bool areThere) {
+          auto rowAt = [&](int i) { return areThere ? firsts[s] + i : there(firsts[s] + i); };
+          HECTOR_UNROLL
+          for (int i = 0; i < kRows; ++i)
+            units[s][i] = (kRows > 1 ? aligned(unitOf) : unitOf)[rowAt(i)];
+          nexts[s] = unitOf[rowAt(kRows)];
+          HECTOR_UNROLL
+          for (int i = 0; i < kRows; ++i)
+            reads[s][i] = walk.read(rowAt(i));
+        };
+        if (kRows > 1 && firsts[s] + kRows < behind)
+          readRows(true);
+        else
+          readRows(false);
       }
       HECTOR_UNROLL
       for (int s = 0; s < kSteps; ++s) {
@@ -218,12 +233,13 @@ __device__ __forceinline__ void walkRuns(const Walk &walk, const Id *unitOf, int
           part = before;
         Part begun = part;  // of a unit that ends in the group and began in another one
         Id begunUnit = -1;
+        typename Walk::Written written[kRows];
         HECTOR_UNROLL
         for (int i = 0; i < kRows; ++i) {
           if (i > 0 && !goesOn[i - 1])
             part = walk.start();
           unit = units[s][i];
-          walk.take(part, entered[s][i], reads[s][i], unit, there(firsts[s] + i), firsts[s] + i < behind);
+          walk.take(part, entered[s][i], reads[s][i], unit, there(firsts[s] + i), firsts[s] + i < behind, written[i]);
           if (kRows == 1 || goesOn[i] || firsts[s] + i >= behind)
             continue;
           bool isFirst = true;
@@ -236,6 +252,16 @@ __device__ __forceinline__ void walkRuns(const Walk &walk, const Id *unitOf, int
           } else {
             end(unit, part, isFirst);
           }
+        }
+        if (firsts[s] + kRows <= behind) {  // at once
+          HECTOR_UNROLL
+          for (int i = 0; i < kRows; ++i)
+            walk.write(firsts[s] + i, written[i]);
+        } else {
+          HECTOR_UNROLL
+          for (int i = 0; i + 1 < kRows; ++i)
+            if (firsts[s] + i < behind)
+              walk.write(firsts[s] + i, written[i]);
         }
         // Groups that pass a unit through join what is before them, of more and more groups.
         uint32_t joins = (open << kLanes) & whole;

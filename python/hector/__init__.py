@@ -13,13 +13,14 @@ from ._cache import clear_cache
 from ._compile import Edge, EdgeType, Node, NodeType, Shared, compile, sizes
 from ._errors import HectorError, InternalError, InvalidError, MachineError, ModelError
 from ._graph import Graph
-from ._layer import set_memory_limit, set_num_threads
+from ._layer import get_precision, set_memory_limit, set_num_threads, set_precision
 from ._library import version as __version__
 from ._model import Model, load, parse
 
 __all__ = [
     "Edge", "EdgeType", "Graph", "HectorError", "InternalError", "InvalidError", "MachineError", "Model", "ModelError",
-    "Node", "NodeType", "Shared", "clear_cache", "compile", "load", "parse", "set_memory_limit", "set_num_threads", "sizes",
+    "Node", "NodeType", "Shared", "clear_cache", "compile", "get_precision", "load", "parse", "set_memory_limit",
+    "set_num_threads", "set_precision", "sizes",
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import sys
 from typing import Any, NamedTuple
 
 from ._errors import InvalidError
+from ._library import CPU
 
 
 class View(NamedTuple):
@@ -21,10 +22,13 @@ class View(NamedTuple):
     shape: tuple
     dtype: str
     owner: Any
+    place: tuple = CPU
 
 
 class TorchArrays:
-    """torch.Tensor on the CPU."""
+    """torch.Tensor on the CPU or on a GPU of NVIDIA."""
+
+    kinds = {"cpu": 1, "cuda": 2}  # of devices, as DLPack numbers them
 
     def __init__(self):
         import torch
@@ -38,9 +42,17 @@ class TorchArrays:
         }  # fmt: skip
         self.by_name = {name: dtype for dtype, name in self.dtypes.items()}
 
+    def place_of(self, value, name):
+        device = value.device
+        kind = self.kinds.get(device.type)
+        if kind == CPU[0]:
+            return CPU
+        if kind is None:
+            raise InvalidError(f"`{name}` is on {device}, where Hector does not run; pass `{name}.cpu()` or `{name}.cuda()`")
+        return kind, device.index or 0
+
     def view(self, value, name):
-        if value.device.type != "cpu":
-            raise InvalidError(f"`{name}` is on {value.device}, but Hector runs on the CPU here; pass `{name}.cpu()`")
+        place = self.place_of(value, name)
         if value.layout is not self.torch.strided:
             raise InvalidError(f"`{name}` is a sparse tensor ({value.layout}); pass a dense one: `{name}.to_dense()`")
         dtype = self.dtypes.get(value.dtype)
@@ -58,13 +70,16 @@ class TorchArrays:
                 f"`{name}` is a tensor without numbers of its own, as torch.func and torch.vmap make them; call the model "
                 "outside of these, and backward() or torch.autograd.grad() for gradients"
             ) from None
-        return View(pointer, tuple(value.shape), dtype, value)
+        if pointer % 16 and place[0] != 1:  # a part of a tensor; kernels read 16 bytes at once
+            value = value.clone(memory_format=self.torch.contiguous_format)
+            pointer = value.data_ptr()
+        return View(pointer, tuple(value.shape), dtype, value, place)
 
     def converted(self, value, dtype):
         return value.to(self.by_name[dtype])
 
-    def empty(self, shape, dtype):
-        made = self.torch.empty(shape, dtype=self.by_name[dtype], device="cpu")
+    def empty(self, shape, dtype, device="cpu"):
+        made = self.torch.empty(shape, dtype=self.by_name[dtype], device=device)
         return made, View(made.data_ptr(), shape, dtype, made)
 
 
@@ -159,6 +174,13 @@ def are_torch(values):
     """Whether all of them are tensors of PyTorch's."""
     torch = sys.modules.get("torch")
     return torch is not None and all(isinstance(value, torch.Tensor) for value in values)
+
+
+def on_cpu(value):
+    """An array of ids where graphs are made."""
+    torch = sys.modules.get("torch")
+    is_elsewhere = torch is not None and isinstance(value, torch.Tensor) and value.device.type != "cpu"
+    return value.cpu() if is_elsewhere else value
 
 
 def dtype_of(tensor):

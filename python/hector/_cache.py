@@ -10,13 +10,14 @@ from . import _known, _operands
 def clear_cache() -> None:
     """Drops what Hector keeps in memory between calls: graphs of tensors, models of PyG's and DGL's classes, layers.
 
-    Graphs and models that the program has go on working; their layers are found again in the cache on disk.
+    Graphs and models that the program has go on working; their layers are found again in the cache on disk. CUDA graphs
+    that were captured with layers must not be replayed afterwards.
     """
     _known.forget()
     for graph in list(_operands.graphs.values()):
         graph._layers.clear()
         graph._larger.clear()
-    for name in ("_message_passing", "_dgl"):
+    for name in ("_message_passing", "_dgl", "_gpu"):
         module = sys.modules.get(f"{__package__}.{name}")
         if module is not None:
             module.forget()

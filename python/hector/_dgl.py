@@ -20,7 +20,7 @@ import weakref
 
 import torch
 
-from . import _dgl_functions
+from . import _dgl_functions, _gpu
 from ._dgl_functions import AsDgl, checked, messages_of, recorder_of, reduce, run, run_reductions, structure_of
 from ._errors import HectorError, InvalidError
 from ._graph import Graph
@@ -194,7 +194,7 @@ class _Situation:
             return found
         except Exception as error:  # a mistake of the class shows when DGL runs it
             if recorder.random_state is not None:
-                torch.set_rng_state(recorder.random_state)
+                _gpu.set_random_state(*recorder.random_state)
             self.caller.fell_back.add(key)
             if isinstance(error, HectorError):
                 raise
@@ -290,7 +290,7 @@ def _segment_mm(plain):
     @functools.wraps(plain)
     def segment_mm(a, b, seglen_a):
         if isinstance(a, Recorded):
-            types_ = torch.repeat_interleave(torch.arange(b.size(0)), seglen_a)
+            types_ = torch.repeat_interleave(torch.arange(b.size(0), device=seglen_a.device), seglen_a)
             return a._row.recorder.typed_product(a, b, types_)
         return plain(a, b, seglen_a)
 

@@ -8,6 +8,7 @@ import weakref
 
 import torch
 
+from . import _gpu
 from ._edge_recorder import FLOATS, Edges, Frame, Ids, Nodes, plain
 from ._graph import Graph
 from ._mailbox import GraphRecorder, Mail, Pending
@@ -39,11 +40,10 @@ class Structure:
 
     def __init__(self, index):
         self.src, self.dst, _ = index.edges(0, "eid")
-        if self.src.device.type != "cpu":
-            raise Unreadable("a graph on a GPU")
+        self.device = self.src.device
         self.num_nodes, self.num_edges = index.num_nodes(0), self.src.size(0)
         self._plain = self._reversed = None
-        has_messages = torch.zeros(self.num_nodes, dtype=torch.bool)
+        has_messages = torch.zeros(self.num_nodes, dtype=torch.bool, device=self.device)
         has_messages[self.dst.long()] = True
         self.rows = None if bool(has_messages.all()) else has_messages.nonzero().view(-1)
 
@@ -81,7 +81,8 @@ def _release(key, reference):
 
 
 def recorder_of(structure):
-    return GraphRecorder(structure.num_edges, structure.num_nodes, structure.rows, functools.partial(run_reductions, structure))
+    compute = functools.partial(run_reductions, structure)
+    return GraphRecorder(structure.num_edges, structure.num_nodes, structure.rows, compute, structure.device)
 
 
 # --- running
@@ -94,7 +95,7 @@ def run(structure, recorder, name, ending, graph=None):
     graph = graph or structure.graph(recorder.etype, recorder.num_types)
     has_dropout = "dropout(" in text
     if has_dropout and recorder.random_state is None:
-        recorder.random_state = torch.get_rng_state()
+        recorder.random_state = (structure.device, _gpu.random_state(structure.device))
     return model(graph, **recorder.inputs, training=has_dropout)
 
 
@@ -179,7 +180,8 @@ def _edges(recorder, structure, g):
     def ends():
         if sys.modules["dgl.core"].EID in g.edata:
             raise Unreadable("the ends of edges that have other numbers")
-        return structure.src, structure.dst, torch.arange(structure.num_edges, dtype=structure.src.dtype)
+        numbers = torch.arange(structure.num_edges, dtype=structure.src.dtype, device=structure.device)
+        return structure.src, structure.dst, numbers
 
     nodes, edges = g._node_frames[0], g._edge_frames[0]
     src, dst = structure.src.long(), structure.dst.long()
@@ -201,7 +203,7 @@ def reduce(recorder, structure, g, function, messages):
     data = Frame(frame, lambda name: choose(frame[name]))
     mailbox = Frame(messages, lambda name: recorder.mail(messages[name]))
     ids = frame.get(sys.modules["dgl.core"].NID, None)
-    numbers = torch.arange(structure.num_nodes, dtype=structure.src.dtype) if ids is None else ids
+    numbers = torch.arange(structure.num_nodes, dtype=structure.src.dtype, device=structure.device) if ids is None else ids
     recorder.is_in_mailbox = True
     with recorder:
         found = function(Nodes(data, mailbox, choose(numbers), g.dsttypes[0]))

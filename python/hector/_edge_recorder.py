@@ -96,8 +96,8 @@ def plain(x):
 class EdgeRecorder(Recorder):
     """Records a function of edges. Beside rows of edges, it takes plain tensors that have a row for each edge."""
 
-    def __init__(self, num_edges, num_nodes):
-        super().__init__(num_edges, num_nodes, True)
+    def __init__(self, num_edges, num_nodes, device):
+        super().__init__(num_edges, num_nodes, True, device)
         self.etype, self.num_types = None, None  # by which typed inputs are read
 
     def __torch_function__(self, function, types, args=(), kwargs=None):

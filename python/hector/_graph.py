@@ -20,7 +20,8 @@ from ._recent import Recent
 class Graph:
     """A graph whose edge `i` goes from node `src[i]` to node `dst[i]` and has the type `etype[i]`.
 
-    Ids are lists or arrays of integers: PyTorch's, NumPy's or the standard library's. They are copied. Nodes of one type
+    Ids are lists or arrays of integers: PyTorch's, NumPy's or the standard library's. They are copied, those on a GPU to
+    the memory of the host. A graph serves layers on all devices. Nodes of one type
     have contiguous ids: type `k` owns `ntype_ptr[k]` to `ntype_ptr[k + 1] - 1`. Without `ntype_ptr` all nodes have one
     type, and without `etype` all edges have.
 
@@ -34,7 +35,7 @@ class Graph:
 
     def __init__(self, src, dst, etype=None, ntype_ptr=None, num_edge_types=None, num_nodes=None):
         given = {"src": src, "dst": dst, "etype": etype, "ntype_ptr": ntype_ptr}
-        views = {name: None if value is None else _arrays.view(value, name) for name, value in given.items()}
+        views = {name: None if value is None else _arrays.view(_arrays.on_cpu(value), name) for name, value in given.items()}
         for name in ("src", "dst"):
             if views[name] is None:
                 raise InvalidError(f"a graph needs `{name}`, the {'source' if name == 'src' else 'destination'} of each edge")

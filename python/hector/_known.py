@@ -2,6 +2,9 @@
 
 Tensors do not tell reliably that they have changed: NumPy may share their memory, and `.data` changes them silently. So
 the numbers are compared with a copy each time, which takes about a millisecond for a million edges.
+
+Numbers on a GPU are copied to the host to be compared, which waits for the GPU. So a tensor there counts as unchanged while it
+is the same object and PyTorch has not noted a change to it: `.data` changes such a tensor silently.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import ctypes
 import weakref
 
 from . import _arrays
+from ._errors import InvalidError
 from ._recent import Recent
 
 _compare = ctypes.CDLL(None).memcmp
@@ -30,6 +34,30 @@ class _Entry:
         )
 
 
+class _Seen:
+    """An entry, and the tensors on a GPU that it was found for."""
+
+    def __init__(self, entry, tensors):
+        self.entry = entry
+        self.bases = [weakref.ref(_base_of(tensor)) for tensor in tensors]
+
+    def is_of(self, tensors):
+        return all(reference() is _base_of(tensor) for reference, tensor in zip(self.bases, tensors))
+
+
+def _base_of(tensor):
+    """What a tensor is a part of. Parts, such as `edge_index[0]`, are new objects each time."""
+    base = tensor._base if tensor._is_view() else tensor
+    return tensor if base is None else base
+
+
+def _versions(tensors):
+    """What PyTorch notes of changes to tensors, or None if it notes none."""
+    if any(tensor.is_inference() for tensor in tensors):
+        return None
+    return tuple((tensor.data_ptr(), tensor._version) for tensor in tensors)
+
+
 _recent = Recent(16)  # the last entries, by contents
 _by_content: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 _holders: dict = {}  # entries that live as long as their first tensor does: by its id, a reference to it and the entries
@@ -46,19 +74,28 @@ def find(kind, tensors, make):
     if not tensors:
         return make()
     arrays = _arrays.torch_arrays()
-    views = [arrays.view(tensor, "ids") for tensor in tensors]
-    # Parts of a tensor, such as `edge_index[0]`, are new objects each time; what they are parts of is not.
-    base = tensors[0]._base if tensors[0]._is_view() else tensors[0]
-    base = tensors[0] if base is None else base
-    part = (kind, *((tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset()) for tensor in tensors))
+    is_on_gpu = any(tensor.device.type != "cpu" for tensor in tensors)
+    versions = _versions(tensors) if is_on_gpu else None
+    base = _base_of(tensors[0])
+    part = (kind, versions, *((tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset()) for tensor in tensors))
     reference, held = _holders.get(id(base), (None, None))
-    if reference is not None and reference() is base:
+    if reference is None or reference() is not base:
+        held = None
+    if held is not None and versions is not None:
+        seen = held.find(part)
+        if seen is not None and seen.is_of(tensors):
+            return seen.entry.made
+    if is_on_gpu and torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
+        raise InvalidError(
+            "the ids of a graph are on a GPU and have changed since they were read, which cannot be captured; call the layer "
+            "with the same tensors before torch.cuda.graph"
+        )
+    views = [arrays.view(tensor.cpu(), "ids") for tensor in tensors]
+    if held is not None and versions is None:
         entry = held.find(part)
         if entry is not None and entry.is_of(views):
             return entry.made
-    else:
-        held = None
-    content = (kind, *(_summary(view) for view in views))
+    content = (kind, *(tensor.device for tensor in tensors if is_on_gpu), *(_summary(view) for view in views))
     entry = _by_content.get(content)
     if entry is None or not entry.is_of(views):
         with torch.inference_mode(False):  # what is made serves other modes, too
@@ -70,7 +107,7 @@ def find(kind, tensors, make):
     if held is None:
         held = Recent(16)
         _holders[id(base)] = weakref.ref(base, _Release(id(base))), held
-    held.keep(part, entry)
+    held.keep(part, entry if versions is None else _Seen(entry, tensors))
     return entry.made
 
 

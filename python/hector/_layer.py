@@ -7,7 +7,7 @@ import operator
 from ctypes import byref, c_char_p, c_void_p, cast, sizeof
 
 from ._errors import InvalidError
-from ._library import Handle, Options, Randomness, Tensor, check, describe_tensor, encoded, lib, texts
+from ._library import CPU, Handle, Options, Placement, Randomness, Tensor, check, describe_tensor, encoded, lib, texts
 
 
 class Limits:
@@ -15,6 +15,7 @@ class Limits:
 
     threads = 0  # as many as there are processors
     memory = 0  # what the machine has
+    precision = "highest"
 
 
 def set_num_threads(count: int) -> None:
@@ -33,6 +34,22 @@ def set_memory_limit(size: int) -> None:
     Limits.memory = _whole(size, "the memory limit")
 
 
+def set_precision(name: str) -> None:
+    """How exact products of float32 are on a GPU: "highest", "high" or "medium", as PyTorch calls them.
+
+    "highest" multiplies in float32. The other two take the GPU's units for matrices with numbers rounded to fewer bits,
+    which is faster. It holds for all layers that are called from then on; nothing changes on the CPU.
+    """
+    if name not in ("highest", "high", "medium"):
+        raise InvalidError(f"the precision is {name!r}; expected 'highest', 'high' or 'medium'")
+    Limits.precision = name
+
+
+def get_precision() -> str:
+    """What `set_precision` has set; "highest" at first."""
+    return Limits.precision
+
+
 def _whole(number, what):
     try:
         number = operator.index(number)
@@ -46,10 +63,11 @@ def _whole(number, what):
 class Setup:
     """How a model is compiled."""
 
-    __slots__ = ("settings", "sizes", "gradients", "dtype", "passes")
+    __slots__ = ("settings", "sizes", "gradients", "dtype", "passes", "place")
 
-    def __init__(self, settings=(), sizes=(), gradients=None, dtype="f32", passes=None):
+    def __init__(self, settings=(), sizes=(), gradients=None, dtype="f32", passes=None, place=CPU):
         self.settings, self.sizes, self.gradients, self.dtype, self.passes = settings, sizes, gradients, dtype, passes
+        self.place = place
 
     def options(self):
         options = Options(struct_size=sizeof(Options))
@@ -61,12 +79,14 @@ class Setup:
         options.dtype = encoded(self.dtype, "`dtype`")
         options.passes = encoded(self.passes, "`passes`") if self.passes else None
         options.threads, options.memory_limit = Limits.threads, Limits.memory
+        options.device_type, options.device_id = self.place
+        options.precision = encoded(Limits.precision, "the precision")
         return options
 
 
-def _tensors(descriptions):
+def _tensors(descriptions, place):
     """An array of tensors without data. Its shapes live as long as it does."""
-    items = [describe_tensor(None, shape, dtype) for shape, dtype in descriptions]
+    items = [describe_tensor(None, shape, dtype, place) for shape, dtype in descriptions]
     array = (Tensor * len(items))(*items)
     array.items = items
     return array
@@ -87,7 +107,7 @@ class Layer:
     """A model compiled for a graph. `inputs` are (shape, dtype) of each input, in the order of the model."""
 
     def __init__(self, model, graph, setup, inputs):
-        tensors = _tensors(inputs)
+        tensors = _tensors(inputs, setup.place)
         options = setup.options()
         self.handle = Handle(
             lambda out: lib.hector_layer_compile(model.pointer, graph.pointer, byref(options), tensors, len(inputs), out),
@@ -97,6 +117,9 @@ class Layer:
         self.peak_bytes: int = found["peak_bytes"]
         self.passes: str = found["passes"]
         self.inputs = inputs
+        self.place = setup.place
+        self.is_on_gpu = setup.place[0] != CPU[0]
+        self.work_bytes: int = found["work_bytes"]  # that a run on a GPU is lent
         self.outputs = [(tuple(port["shape"]), port["dtype"]) for port in found["outputs"]]
         self.kept = [place for place, port in enumerate(found["outputs"]) if port["kept"]]  # read by backward passes
         self.gradient_names = [port["name"] for port in found["gradients"]]
@@ -120,9 +143,14 @@ class Run:
 
     def __init__(self, layer):
         self.handle = Handle(lambda out: lib.hector_run_create(layer.handle.pointer, out), lib.hector_run_free)
-        self.inputs, self.outputs = _tensors(layer.inputs), _tensors(layer.outputs)
+        place = layer.place
+        self.inputs, self.outputs = _tensors(layer.inputs, place), _tensors(layer.outputs, place)
         # The gradients of outputs have their shapes and types.
-        self.output_gradients, self.gradients = _tensors(layer.outputs), _tensors(layer.gradients)
+        self.output_gradients, self.gradients = _tensors(layer.outputs, place), _tensors(layer.gradients, place)
+
+    def place(self, stream, memory, random):
+        """Where passes on a GPU do their work: a stream, and addresses of memory and of numbers for dropout, or None."""
+        check(lib.hector_run_place(self.handle.pointer, byref(Placement(sizeof(Placement), stream, memory, random))))
 
     def forward(self, inputs, outputs, randomness=None):
         """Computes outputs. All are addresses, in the order of the layer."""

@@ -12,7 +12,7 @@ from ._errors import HectorError, InternalError, InvalidError, MachineError, Mod
 
 ABI_VERSION = 1
 ERRORS = {1: InvalidError, 2: ModelError, 3: MachineError, 4: InternalError}
-CPU = 1
+CPU = 1, 0  # where a tensor is: DLPack's kind of device, and its number
 # DLPack's code and number of bits for each type of number.
 DTYPES = {
     "i8": (0, 8), "i16": (0, 16), "i32": (0, 32), "i64": (0, 64),
@@ -54,7 +54,16 @@ class Options(Structure):
         ("passes", c_char_p),
         ("threads", c_int),
         ("memory_limit", c_int64),
+        ("device_type", c_int32),
+        ("device_id", c_int32),
+        ("precision", c_char_p),
     ]
+
+
+class Placement(Structure):
+    """`hector_placement`."""
+
+    _fields_ = [("struct_size", c_size_t), ("stream", c_void_p), ("memory", c_void_p), ("random", c_void_p)]
 
 
 class Randomness(Structure):
@@ -108,6 +117,7 @@ _SIGNATURES = {
     "hector_text_free": (None, [c_void_p]),
     "hector_run_create": (c_int, [c_void_p, POINTER(c_void_p)]),
     "hector_run_free": (None, [c_void_p]),
+    "hector_run_place": (c_int, [c_void_p, POINTER(Placement)]),
     "hector_run_forward": (c_int, [c_void_p, _TENSORS, c_size_t, _TENSORS, c_size_t, POINTER(Randomness)]),
     "hector_run_backward": (c_int, [c_void_p, _TENSORS, c_size_t, _TENSORS, c_size_t]),
 }  # fmt: skip
@@ -122,6 +132,7 @@ version = lib.hector_version().decode()
 _OPTIONS = (
     (re.compile(r"\b(?:add|bind it with) `--(?:size|set) ([^`]*)`"), r"give `\1`"),
     (re.compile(r"\(([^()\n]*) from --size\)"), r"(\1 is given)"),
+    (re.compile(r" \(--backend cpu\)"), ""),
     (re.compile(r"--(?:size|set) takes NAME=VALUE"), "an argument is NAME=VALUE"),
 )
 
@@ -180,7 +191,7 @@ def texts(items, what):
     return (c_char_p * len(items))(*(encoded(item, what) for item in items)), len(items)
 
 
-def describe_tensor(pointer, shape, dtype):
+def describe_tensor(pointer, shape, dtype, place=CPU):
     """A `Tensor` without gaps. Its shape lives as long as it does."""
     code, bits = DTYPES[dtype]
-    return Tensor(pointer, CPU, 0, len(shape), code, bits, 1, (c_int64 * max(1, len(shape)))(*shape), None, 0)
+    return Tensor(pointer, *place, len(shape), code, bits, 1, (c_int64 * max(1, len(shape)))(*shape), None, 0)

@@ -35,7 +35,9 @@ class Mail(torch.Tensor):
     @staticmethod
     def __new__(cls, recorded):
         row = recorded._row
-        return _wrapper(cls, (row.recorder.num_rows, 1, *row.shape), row.dtype, _recorder._requires_grad(recorded))
+        return _wrapper(
+            cls, row.recorder.device, (row.recorder.num_rows, 1, *row.shape), row.dtype, _recorder._requires_grad(recorded)
+        )
 
     def __init__(self, recorded):
         self._recorded = recorded
@@ -51,10 +53,10 @@ class Pending(torch.Tensor):
     """What messages were combined to, [nodes, ...]."""
 
     @staticmethod
-    def __new__(cls, reduction, num_rows, requires_grad):
-        return _wrapper(cls, (num_rows, *reduction.shape), reduction.dtype, requires_grad)
+    def __new__(cls, reduction, num_rows, requires_grad, device):
+        return _wrapper(cls, device, (num_rows, *reduction.shape), reduction.dtype, requires_grad)
 
-    def __init__(self, reduction, num_rows, requires_grad):
+    def __init__(self, reduction, num_rows, requires_grad, device):
         self._reduction = reduction
 
     @classmethod
@@ -64,8 +66,8 @@ class Pending(torch.Tensor):
     __torch_dispatch__ = __torch_function__
 
 
-def _wrapper(cls, shape, dtype, requires_grad):
-    return cls._make_wrapper_subclass(cls, shape, dtype=dtype, device="cpu", requires_grad=requires_grad)
+def _wrapper(cls, device, shape, dtype, requires_grad):
+    return cls._make_wrapper_subclass(cls, shape, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 class Reduction:
@@ -108,8 +110,8 @@ class GraphRecorder(EdgeRecorder):
     `rows` are the nodes that have messages, or None if all have. `run` computes reductions of a recorder.
     """
 
-    def __init__(self, num_edges, num_nodes, rows, run):
-        super().__init__(num_edges, num_nodes)
+    def __init__(self, num_edges, num_nodes, rows, run, device):
+        super().__init__(num_edges, num_nodes, device)
         self.rows, self.num_rows = rows, num_nodes if rows is None else rows.size(0)
         self.is_in_mailbox = False
         self._run, self._reductions = run, []
@@ -227,7 +229,7 @@ class GraphRecorder(EdgeRecorder):
         reduction = Reduction(word, self.assign(row.text), row.shape, row.dtype)
         self._reductions.append(reduction)
         requires_grad = _recorder._requires_grad(input)
-        made = self._keep_track(lambda: Pending(reduction, self.num_rows, requires_grad))
+        made = self._keep_track(lambda: Pending(reduction, self.num_rows, requires_grad, self.device))
         if keepdim:
             made = self._settled(made).unsqueeze(1)
         return _Extremum(made, _Indices()) if word in ("max", "min") else made

@@ -25,7 +25,7 @@ from torch_geometric.nn import MessagePassing
 from torch_geometric.nn import aggr as aggregations
 from torch_geometric.utils import softmax
 
-from . import _propagate_op, _recorder, _torch_ops
+from . import _gpu, _propagate_op, _recorder, _torch_ops
 from ._compile import names_of
 from ._errors import HectorError
 from ._graph import Graph
@@ -202,13 +202,22 @@ def _compute(layer, edge_index, size, kwargs):
     message = _parameters(layer.message)
     num_nodes = _count_nodes(message, size, kwargs)
     update = _update_arguments(layer, kwargs)
-    recorder = Recorder(edge_index.size(1), num_nodes, layer.flow == "source_to_target")
+    recorder = Recorder(edge_index.size(1), num_nodes, layer.flow == "source_to_target", _device_of(edge_index, kwargs))
     text = _record(layer, recorder, message, _torch_ops.without_autocast(kwargs))
     graph = Graph.cached(edge_index[0], edge_index[1], num_nodes=num_nodes)
     model = models.find(text) or models.keep(text, parse(text, type(layer).__name__))
     # Whether anything is dropped was decided when it was recorded.
     out = model(graph, **recorder.inputs, training="dropout(" in text)
     return layer.update(out, **update)
+
+
+def _device_of(edge_index, kwargs):
+    """Where messages are: where the first tensor of floats is. Ids may be elsewhere."""
+    for value in kwargs.values():
+        for item in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(item, torch.Tensor) and item.is_floating_point():
+                return item.device
+    return edge_index.device
 
 
 def _parameters(method):
@@ -302,7 +311,7 @@ def _record(layer, recorder, parameters, kwargs):
         raise
     except Exception as error:  # a mistake of the class shows when PyG runs it
         if recorder.random_state is not None:
-            torch.set_rng_state(recorder.random_state)
+            _gpu.set_random_state(*recorder.random_state)
         said = str(error) if isinstance(error, Unreadable) else f"{type(error).__name__}: {error}"
         raise _InMessage(said).with_traceback(error.__traceback__) from None
     shadow.take_over()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import itertools
 import json
 import operator
@@ -14,7 +15,7 @@ from . import _arrays, _operands
 from ._errors import InvalidError
 from ._graph import Graph
 from ._layer import Layer, Limits, Setup, text_of
-from ._library import Handle, encoded, lib
+from ._library import CPU, Handle, encoded, lib
 from ._recent import Recent
 
 _numbers = itertools.count()
@@ -89,7 +90,7 @@ class Model:
         views = [_arrays.view(value, name) for value, name in zip(values, self.inputs)]
         layer = self._layer(g, views, settings, sizes, wanted)
         if output_gradients is None:
-            starts = [_arrays.view(_ones(shape, dtype), "ones")._replace(shape=shape) for shape, dtype in layer.outputs]
+            starts = [_ones_for(layer, shape, dtype) for shape, dtype in layer.outputs]
         else:
             starts = list(output_gradients) if isinstance(output_gradients, (list, tuple)) else [output_gradients]
             starts = self._starts(layer, starts, self._dtype(views))
@@ -118,6 +119,9 @@ class Model:
 
     def _run(self, layer, values, views, randomness, starts=None):
         """Results as arrays of the caller's kind and type and, from `starts`, gradients."""
+        if layer.is_on_gpu:
+            results, gradients = _run_on_gpu(layer, views, randomness, starts)
+            return self._converted(layer, views, _arrays.torch_arrays(), results, gradients)
         kind = _arrays.kind_of(values[0]) if values else _arrays.kind_of(())
         made = [kind.empty(shape, dtype) for shape, dtype in layer.outputs]
         gradients = [kind.empty(shape, dtype) for shape, dtype in layer.gradients] if starts is not None else []
@@ -126,11 +130,18 @@ class Model:
         if starts is not None:
             run.backward([view and view.pointer for view in starts], [view.pointer for _, view in gradients])
         layer.give_back(run)  # a run that failed is not used again
+        return self._converted(layer, views, kind, [array for array, _ in made], [array for array, _ in gradients])
+
+    def _converted(self, layer, views, kind, results, gradients):
+        """What a layer has computed, in the types of its inputs."""
         dtype = self._dtype(views)
         types = (views[self._places[name]].dtype for name in layer.gradient_names)
         return (
-            [array if view.dtype == dtype else kind.converted(array, dtype) for array, view in made],
-            [array if view.dtype == own else kind.converted(array, own) for (array, view), own in zip(gradients, types)],
+            [array if own == dtype else kind.converted(array, dtype) for array, (_, own) in zip(results, layer.outputs)],
+            [
+                array if own == wanted else kind.converted(array, wanted)
+                for array, (_, own), wanted in zip(gradients, layer.gradients, types)
+            ],
         )
 
     # --- what to compile
@@ -169,7 +180,9 @@ class Model:
 
     def _layer(self, g, views, settings, sizes, gradients=None) -> Layer:
         """The compiled layer, from those of the graph or new. A graph keeps the last 32 of each model."""
-        key = (Limits.threads, Limits.memory, settings, sizes, gradients, *((view.shape, view.dtype) for view in views))
+        place = self._place(views)
+        limit = Limits.threads if place == CPU else Limits.precision
+        key = (place, limit, Limits.memory, settings, sizes, gradients, *((view.shape, view.dtype) for view in views))
         try:
             layers = g._layers.get(self)
         except AttributeError:
@@ -180,9 +193,25 @@ class Model:
         if layer is None:
             dtype = self._dtype(views)
             fitting = self._check_rows(g, views)
-            setup = Setup(settings, sizes, gradients, dtype)
-            layer = layers.keep(key, Layer(self._handle, fitting._handle, setup, [(view.shape, view.dtype) for view in views]))
+            setup = Setup(settings, sizes, gradients, dtype, place=place)
+            make = functools.partial(Layer, self._handle, fitting._handle, setup, [(view.shape, view.dtype) for view in views])
+            if place != CPU:
+                from . import _gpu
+
+                make = functools.partial(_gpu.with_memory, make)
+            layer = layers.keep(key, make())
         return layer
+
+    def _place(self, views):
+        """Where a layer runs: where its inputs are."""
+        place = views[0].place if views else CPU
+        for view, name in zip(views, self.inputs):
+            if view.place != place:
+                raise InvalidError(
+                    f"`{self.inputs[0]}` is on {_spelled_place(place)} and `{name}` on {_spelled_place(view.place)}; "
+                    "move one of them, as all inputs have to be on one device"
+                )
+        return place
 
     def _dtype(self, views):
         """The type of number that a layer computes with: that of its inputs."""
@@ -280,12 +309,40 @@ def spelled(name, value):
     raise InvalidError(f"`{name}` is a {type(value).__name__}; expected a number, a truth value or a text")
 
 
+def _spelled_place(place):
+    """A device as PyTorch spells it."""
+    return "cpu" if place == CPU else f"cuda:{place[1]}"
+
+
 def _randomness(training):
     return (random.getrandbits(62), 0) if training else None
 
 
 def _list(names):
     return ", ".join(f"`{name}`" for name in names)
+
+
+def _run_on_gpu(layer, views, randomness, starts):
+    """Results and, from `starts`, gradients."""
+    from ._passes import Lease
+
+    lease = Lease(layer)
+    results = lease.forward(views, randomness)
+    gradients = [] if starts is None else lease.backward([view and view.owner for view in starts])
+    lease.close()
+    return results, gradients
+
+
+def _ones_for(layer, shape, dtype):
+    """The gradient of the sum of a result."""
+    if layer.is_on_gpu:
+        import torch
+
+        from . import _gpu
+
+        arrays = _arrays.torch_arrays()
+        return arrays.view(torch.ones(shape, dtype=arrays.by_name[dtype], device=_gpu.device_of(layer.place)), "ones")
+    return _arrays.view(_ones(shape, dtype), "ones")._replace(shape=shape)
 
 
 def _ones(shape, dtype):

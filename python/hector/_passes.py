@@ -4,36 +4,53 @@ from __future__ import annotations
 
 import torch
 
-from . import _arrays
+from . import _arrays, _gpu
 
 arrays = _arrays.torch_arrays()
 
 
 class Lease:
-    """A run that is given back when nobody needs it: after the backward pass, or with the graph of autograd."""
+    """A run that is given back when nobody needs it: after the backward pass, or with the graph of autograd.
 
-    run = None
+    On a GPU the memory that a run works in is PyTorch's, and goes with the lease.
+    """
+
+    run = memory = random = None
 
     def __init__(self, layer):
         self.layer = layer
+        self.device = _gpu.device_of(layer.place) if layer.is_on_gpu else "cpu"
         self.run = layer.take_run()
 
     def forward(self, views, randomness):
-        made = [arrays.empty(shape, dtype) for shape, dtype in self.layer.outputs]
+        layer, device = self.layer, self.device
+        made = [arrays.empty(shape, dtype, device) for shape, dtype in layer.outputs]
         try:
+            if layer.is_on_gpu:
+                self._place(randomness)
+                randomness = randomness if type(randomness) is tuple else None
             self.run.forward([view.pointer for view in views], [view.pointer for _, view in made], randomness)
         except BaseException:
             self.run = None  # not to be used again
             raise
         return [tensor for tensor, _ in made]
 
+    def _place(self, randomness):
+        layer, device = self.layer, self.device
+        _gpu.keep_if_capturing(layer, device)
+        self.memory = torch.empty(layer.work_bytes + _SPARE, dtype=torch.uint8, device=device)
+        self.random = randomness if isinstance(randomness, torch.Tensor) else None
+        self.run.place(
+            _gpu.stream_of(layer.place[1]),
+            (self.memory.data_ptr() + _SPARE) // 256 * 256,
+            None if self.random is None else self.random.data_ptr(),
+        )
+
     def backward(self, output_gradients):
         """Gradients in the order of the layer. One of None stands for zeros."""
-        starts = [
-            None if gradient is None else gradient.to(arrays.by_name[dtype]).contiguous()
-            for gradient, (_, dtype) in zip(output_gradients, self.layer.outputs)
-        ]
-        made = [arrays.empty(shape, dtype) for shape, dtype in self.layer.gradients]
+        layer, device = self.layer, self.device
+        starts = [_start(layer, gradient, *output, device) for gradient, output in zip(output_gradients, layer.outputs)]
+        made = [arrays.empty(shape, dtype, device) for shape, dtype in layer.gradients]
         try:
             self.run.backward(
                 [None if start is None else start.data_ptr() for start in starts], [view.pointer for _, view in made]
@@ -46,10 +63,22 @@ class Lease:
 
     def close(self):
         run, self.run = self.run, None
+        self.memory = self.random = None
         if run is not None:
             self.layer.give_back(run)
 
     __del__ = close
+
+
+_SPARE = 255  # bytes, so that the memory has an address that 256 divides
+
+
+def _start(layer, gradient, shape, dtype, device):
+    """The gradient of an output as a layer reads it."""
+    if gradient is None:
+        return torch.zeros(shape, dtype=arrays.by_name[dtype], device=device) if layer.is_on_gpu else None
+    start = gradient.to(arrays.by_name[dtype]).contiguous()
+    return start.clone() if layer.is_on_gpu and start.data_ptr() % 16 else start
 
 
 class Waiting:

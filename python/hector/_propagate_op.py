@@ -19,7 +19,7 @@ import weakref
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from . import _torch_ops
+from . import _gpu, _torch_ops
 from ._errors import InvalidError
 
 layers: weakref.WeakValueDictionary = weakref.WeakValueDictionary()  # by their ids
@@ -51,9 +51,15 @@ def call(owner, layer, edge_index, size, kwargs):
     tensors += [tensor for _, tensor in layer.named_buffers()]
     is_wanted = torch.is_grad_enabled()
     wanted = "".join(["1" if is_wanted and tensor.requires_grad else "0" for tensor in tensors])
-    autocast = str(torch.get_autocast_dtype("cpu")) if torch.is_autocast_enabled("cpu") else ""
+    device = _device_type(tensors)
+    autocast = str(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else ""
     seed = torch.randint(0, 2**62, (), device="cpu")  # for what `message` draws
     return torch.ops.hector.propagate(owner, id(layer), form, wanted, autocast, seed, edge_index, tensors)[0]
+
+
+def _device_type(tensors):
+    """Where a layer runs: on a GPU if a tensor of it is on one."""
+    return "cuda" if any([tensor.is_cuda for tensor in tensors]) else "cpu"
 
 
 def _form(value, tensors):
@@ -131,20 +137,24 @@ def _layer(number):
 
 
 @contextlib.contextmanager
-def _state(autocast, seed, has_gradients):
-    """Autograd, which operators run below of; the generator and autocast of the call."""
+def _state(autocast, seed, has_gradients, tensors=()):
+    """Autograd, which operators run below of; the generators and autocast of the call."""
     exclude = torch._C._dispatch_tls_local_exclude_set()
-    for key in ("AutogradCPU", "AutogradOther", "AutogradFunctionality"):
+    for key in ("AutogradCPU", "AutogradCUDA", "AutogradOther", "AutogradFunctionality"):
         if hasattr(torch._C.DispatchKey, key):
             exclude = exclude - torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
     dtype = getattr(torch, autocast.removeprefix("torch.")) if autocast else None
+    # The generator of a GPU is left alone while it is captured.
+    gpus = sorted({tensor.device.index for tensor in tensors if tensor.is_cuda and not _gpu.is_capturing(tensor.device)})
     with (
         torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), exclude),
-        torch.random.fork_rng(devices=[]),
+        torch.random.fork_rng(devices=gpus),
         torch.set_grad_enabled(has_gradients),
-        torch.autocast("cpu", enabled=bool(autocast), dtype=dtype),
+        torch.autocast(_device_type(tensors), enabled=bool(autocast), dtype=dtype),
     ):
         torch.default_generator.manual_seed(int(seed))
+        for gpu in gpus:
+            torch.cuda.default_generators[gpu].manual_seed(int(seed))
         yield
 
 
@@ -155,7 +165,7 @@ def _run(owner, layer, form, wanted, autocast, seed, edge_index, tensors):
     rest = iter(leaves)
     size, *named = _filled(_parsed(form), rest)
     copy = _Copy(layer, list(rest))
-    with _state(autocast, seed, "1" in wanted):
+    with _state(autocast, seed, "1" in wanted, tensors):
         out = compute(copy.layer, edge_index, size, dict(zip(named[::2], named[1::2])), layer)
     if not isinstance(out, torch.Tensor):
         raise InvalidError(f"`update` of `{type(layer).__name__}` gives a {type(out).__name__}; torch.compile needs one tensor")
@@ -201,18 +211,18 @@ def _forward(owner, layer, form, wanted, autocast, seed, edge_index, tensors):
 def _forward_fake(owner, layer, form, wanted, autocast, seed, edge_index, tensors):
     """The shape of the result: PyG's for zeros."""
     of, compute = _layer(layer), _owners[owner]
-    shapes = [(tuple(map(int, tensor.shape)), tensor.dtype) for tensor in (edge_index, *tensors)]
+    shapes = [(tuple(map(int, tensor.shape)), tensor.dtype, tensor.device) for tensor in (edge_index, *tensors)]
     with _disable_current_modes(), torch.inference_mode(False):
-        edges, *zeros = [torch.zeros(shape, dtype=dtype) for shape, dtype in shapes]
+        edges, *zeros = [torch.zeros(shape, dtype=dtype, device=device) for shape, dtype, device in shapes]
         rest = iter(zeros)
         size, *named = _filled(_parsed(form), rest)
         copy = _Copy(of, list(rest))
-        with _state(autocast, 0, False):
+        with _state(autocast, 0, False, zeros):
             out = compute.plain(copy.layer, edges, size=size, **dict(zip(named[::2], named[1::2])))
         if not isinstance(out, torch.Tensor):
             raise InvalidError(f"`update` of `{type(of).__name__}` gives a {type(out).__name__}; torch.compile needs one tensor")
-        shape, dtype = tuple(out.shape), out.dtype
-    return [edge_index.new_empty(shape, dtype=dtype), edge_index.new_empty((1,), dtype=torch.int64)]
+        shape, dtype, device = tuple(out.shape), out.dtype, out.device
+    return [torch.empty(shape, dtype=dtype, device=device), torch.empty((1,), dtype=torch.int64, device="cpu")]
 
 
 def _backward(owner, layer, form, wanted, autocast, seed, ticket, edge_index, tensors, out, gradient):
@@ -224,7 +234,7 @@ def _backward(owner, layer, form, wanted, autocast, seed, ticket, edge_index, te
     asked = [leaf for leaf in leaves if leaf.requires_grad]
     gradients = [None] * len(asked)
     if result.requires_grad:
-        with _state("", seed, False):
+        with _state("", seed, False, leaves):
             gradients = torch.autograd.grad(result, asked, gradient.to(result.dtype), allow_unused=True)
     # Operators give tensors of their own, also where autograd passes one on, and all of them contiguous.
     return [
@@ -257,8 +267,9 @@ if _torch_ops.is_supported:
     _library.define(
         f"propagate_backward({_CALL}, Tensor ticket, Tensor edge_index, Tensor[] tensors, Tensor out, Tensor gradient) -> Tensor[]"
     )
-    _library.impl("propagate", _forward, "CPU")
-    _library.impl("propagate_backward", _backward, "CPU")
+    for _device in ("CPU", "CUDA"):
+        _library.impl("propagate", _forward, _device)
+        _library.impl("propagate_backward", _backward, _device)
     torch.library.register_fake("hector::propagate", _forward_fake, lib=_library)
     torch.library.register_fake("hector::propagate_backward", _backward_fake, lib=_library)
     torch.library.register_autograd("hector::propagate", _differentiate, setup_context=_setup, lib=_library)

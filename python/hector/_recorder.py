@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
+from . import _gpu
 from ._torch_ops import without_autocast
 
 _FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
@@ -56,7 +57,7 @@ class Recorded(torch.Tensor):
     @staticmethod
     def __new__(cls, row, requires_grad):
         shape = (row.recorder.num_edges, *row.shape)
-        return cls._make_wrapper_subclass(cls, shape, dtype=row.dtype, device="cpu", requires_grad=requires_grad)
+        return cls._make_wrapper_subclass(cls, shape, dtype=row.dtype, device=row.recorder.device, requires_grad=requires_grad)
 
     def __init__(self, row, requires_grad):
         self._row = row
@@ -71,8 +72,9 @@ class Recorded(torch.Tensor):
 class Recorder(TorchFunctionMode):
     """The model that is being written: its statements, and the tensors that are its inputs by name."""
 
-    def __init__(self, num_edges, num_nodes, is_forward):
+    def __init__(self, num_edges, num_nodes, is_forward, device):
         super().__init__()
+        self.device = device
         self.num_edges, self.num_nodes, self.is_forward = num_edges, num_nodes, is_forward
         self.inputs: dict[str, torch.Tensor] = {}
         self.declarations: list[str] = []
@@ -147,7 +149,7 @@ class Recorder(TorchFunctionMode):
         value = float(value)
         if dtype in (torch.bfloat16, torch.float16):
             return literal(value)  # an input would be rounded to 16 bits
-        return self.add_input("Shared", (), _tensor_of(value, math.copysign(1.0, value), dtype), ("number", len(self.inputs)))
+        return self.add_input("Shared", (), _tensor_of(value, dtype, self.device), ("number", len(self.inputs)))
 
     def write(self, expression, shape, dtype, requires_grad):
         """A value at each edge, as a statement of its own."""
@@ -183,7 +185,7 @@ class Recorder(TorchFunctionMode):
         if name in _CHANGES_MODULES:
             raise Unreadable(f"`{name}`, which may change its module")
         if self.random_state is None and any(word in name for word in _RANDOM):
-            self.random_state = torch.get_rng_state()
+            self.random_state = (self.device, _gpu.random_state(self.device))
         return function(*args, **kwargs)
 
     def _record(self, function, args, kwargs):
@@ -215,10 +217,16 @@ def literal(value):
 
 
 @functools.lru_cache(maxsize=1024)
-def _tensor_of(value, _sign, dtype):
-    """A tensor of one number. `0.0` and `-0.0` are equal, so the sign is part of the key."""
+def _known_tensor_of(value, _sign, dtype, device):
+    """`0.0` and `-0.0` are equal, so the sign is part of the key."""
     with torch.inference_mode(False):  # other modes use it, too
-        return torch.tensor(value, dtype=dtype)
+        return torch.full((), value, dtype=dtype, device=device)
+
+
+def _tensor_of(value, dtype, device):
+    """A tensor of one number. One that is captured has no number yet, and is not for later calls."""
+    make = _known_tensor_of.__wrapped__ if _gpu.is_capturing(device) else _known_tensor_of
+    return make(value, math.copysign(1.0, value), dtype, device)
 
 
 # --- rules: they have the signatures of PyTorch's functions, as far as they are honoured

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from . import _torch_ops
+from . import _gpu, _torch_ops
 from ._errors import InvalidError
 from ._passes import Lease, Waiting, arrays, differentiate, result_type
 
@@ -20,7 +20,7 @@ def call(model, g, values, settings, sizes, training):
         wanted = tuple(name for tensor, name in zip(tensors, model.inputs) if tensor.requires_grad) or None
     views = [arrays.view(tensor, name) for tensor, name in zip(tensors, model.inputs)]
     layer = model._layer(g, views, settings, sizes, wanted)
-    randomness = (int(torch.randint(0, 2**62, (), device="cpu")), 0) if training else None
+    randomness = _gpu.randomness_of(_gpu.seed_for(_gpu.device_of(layer.place))) if training else None
     if wanted is None:
         lease = Lease(layer)
         results = lease.forward(views, randomness)

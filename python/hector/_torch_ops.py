@@ -12,7 +12,7 @@ import weakref
 
 import torch
 
-from . import _arrays
+from . import _arrays, _gpu
 from ._operands import graphs, models
 from ._passes import Lease, Waiting, arrays, differentiate, result_type
 
@@ -21,9 +21,11 @@ _waiting: dict = {}  # forward passes, by the addresses of their tickets
 
 try:
     torch.is_autocast_enabled("cpu")
-    _is_autocast = lambda: torch.is_autocast_enabled("cpu")  # noqa: E731
+    is_autocast = torch.is_autocast_enabled
 except TypeError:  # before PyTorch 2.4
-    _is_autocast = torch.is_autocast_cpu_enabled
+
+    def is_autocast(device_type):
+        return torch.is_autocast_cpu_enabled() if device_type == "cpu" else torch.is_autocast_enabled()
 
 
 def without_autocast(values):
@@ -31,14 +33,14 @@ def without_autocast(values):
 
     Inputs are in lists or by name, and other things among them stay as they are.
     """
-    if not _is_autocast():
+    if not is_autocast("cpu") and not is_autocast("cuda"):
         return values
     if type(values) is dict:
         return {name: without_autocast(value) for name, value in values.items()}
     if type(values) in (list, tuple):
         return type(values)([without_autocast(value) for value in values])
     is_short = isinstance(values, torch.Tensor) and values.dtype in (torch.bfloat16, torch.float16)
-    return values.float() if is_short else values
+    return values.float() if is_short and is_autocast(values.device.type) else values
 
 
 class _Ticket(bytearray):
@@ -75,8 +77,14 @@ def _graph_of_shapes(kind, counts, edges):
 def _find(model, graph, settings, sizes, gradients, inputs):
     """The compiled layer of a call. Tensors may be without numbers."""
     views = [
-        _arrays.View(0, tuple(int(extent) for extent in tensor.shape), arrays.dtypes.get(tensor.dtype, str(tensor.dtype)), None)
-        for tensor in inputs
+        _arrays.View(
+            0,
+            tuple(int(extent) for extent in tensor.shape),
+            arrays.dtypes.get(tensor.dtype, str(tensor.dtype)),
+            None,
+            arrays.place_of(tensor, name),
+        )
+        for tensor, name in zip(inputs, models[model].inputs)
     ]
     wanted = _split(gradients) or None
     return models[model]._layer(graph, views, _split(settings), _split(sizes), wanted)
@@ -87,16 +95,12 @@ def _kept_places(layer, dtype):
     return [place for place in layer.kept if arrays.by_name[layer.outputs[place][1]] == dtype]
 
 
-def _randomness(seed):
-    return None if seed is None else (int(seed), 0)
-
-
 def _forward(model, kind, counts, edges, settings, sizes, gradients, seed, inputs):
     graph, dtype = _graph(kind, counts, edges), result_type(inputs)
     layer = _find(model, graph, settings, sizes, gradients, inputs)
     views = [arrays.view(tensor, name) for tensor, name in zip(inputs, models[model].inputs)]
     lease = Lease(layer)
-    results = lease.forward(views, _randomness(seed))
+    results = lease.forward(views, _gpu.randomness_of(seed))
     memory = _Ticket(8)
     memory.operands = models[model], graph  # the backward pass finds them by number
     ticket = torch.frombuffer(memory, dtype=torch.int64)
@@ -115,14 +119,14 @@ def _forward_fake(model, kind, counts, edges, settings, sizes, gradients, seed, 
     layer = _find(model, graph, settings, sizes, gradients, inputs)
     like = inputs[0]
     made = [like.new_empty(shape, dtype=dtype) for shape, _ in layer.outputs]
-    return [*made, like.new_empty((1,), dtype=torch.int64)]
+    return [*made, torch.empty((1,), dtype=torch.int64, device="cpu")]
 
 
 def _backward(model, kind, counts, edges, settings, sizes, gradients, seed, ticket, inputs, outputs, output_gradients):
     layer = _find(model, _graph(kind, counts, edges), settings, sizes, gradients, inputs)
     waiting = _waiting.pop(ticket.data_ptr(), None)
     kept = [outputs[place] for place in _kept_places(layer, result_type(inputs))]
-    return differentiate(layer, waiting, inputs, models[model].inputs, kept, _randomness(seed), output_gradients)[1]
+    return differentiate(layer, waiting, inputs, models[model].inputs, kept, _gpu.randomness_of(seed), output_gradients)[1]
 
 
 def _wanted_places(model, gradients):
@@ -164,8 +168,9 @@ _library = torch.library.Library("hector", "DEF")
 _CALL = "int model, str kind, int[] counts, Tensor[] edges, str settings, str sizes, str gradients, Tensor? seed"
 _library.define(f"forward({_CALL}, Tensor[] inputs) -> Tensor[]")
 _library.define(f"backward({_CALL}, Tensor ticket, Tensor[] inputs, Tensor[] outputs, Tensor[] output_gradients) -> Tensor[]")
-_library.impl("forward", _forward, "CPU")
-_library.impl("backward", _backward, "CPU")
+for _device in ("CPU", "CUDA"):
+    _library.impl("forward", _forward, _device)
+    _library.impl("backward", _backward, _device)
 is_supported = hasattr(torch.library, "register_autograd")  # PyTorch 2.4
 if is_supported:
     torch.library.register_fake("hector::forward", _forward_fake, lib=_library)
@@ -183,7 +188,7 @@ def call_by_number(number, names, g, values, settings, sizes, training):
     wanted = ()
     if torch.is_grad_enabled():
         wanted = tuple(name for tensor, name in zip(values, names) if tensor.requires_grad)
-    seed = torch.randint(0, 2**62, (), device="cpu") if training else None
+    seed = _gpu.seed_for(values[0].device) if training else None
     graph = ("", [g._number], []) if hasattr(g, "_number") else (g.kind, list(g.counts), list(g.tensors))
     texts = ("\n".join(lines) for lines in (settings, sizes, wanted))
     return torch.ops.hector.forward(number, *graph, *texts, seed, list(values))[:-1]

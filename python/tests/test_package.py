@@ -289,6 +289,16 @@ class PackageTest(unittest.TestCase):
             hector.set_num_threads(0)
         self.assertIn("-1", self.refusal(lambda: hector.set_num_threads(-1)))
 
+    def test_the_precision_of_gpus_does_not_change_results_of_cpus(self):
+        wanted = listed(self.model(self.g, self.x, self.weights))
+        self.assertEqual(hector.get_precision(), "highest")
+        hector.set_precision("medium")
+        try:
+            self.assertEqual(listed(self.model(self.g, self.x, self.weights)), wanted)
+        finally:
+            hector.set_precision("highest")
+        self.assertIn("'low'", self.refusal(lambda: hector.set_precision("low")))
+
     def test_layers_beyond_the_memory_limit_are_refused(self):
         hector.set_memory_limit(1)
         try:

@@ -19,7 +19,9 @@ namespace {
 struct Context {
   std::shared_ptr<const CudaDriver> driver;
   int device = 0;
-  void *context = nullptr, *stream = nullptr;
+  void *context = nullptr;
+  void *own = nullptr;     // the stream that is the device's
+  void *stream = nullptr;  // that work goes to
 
   Context() = default;
   Context(const Context &) = delete;
@@ -49,9 +51,9 @@ private:
 Context::~Context() {
   if (!context)
     return;
-  if (stream) {
+  if (own) {
     Current current(*this);
-    (void)driver->StreamDestroy(stream);
+    (void)driver->StreamDestroy(own);
   }
   (void)driver->DevicePrimaryCtxRelease(device);
 }
@@ -133,7 +135,7 @@ private:
 
 class CudaDevice : public Device {
 public:
-  static Result<std::unique_ptr<Device>> create(const std::string &driverLibrary);
+  static Result<std::unique_ptr<Device>> create(const std::string &driverLibrary, int number);
 
   Result<int64_t> freeBytes() override {
     Current current(context);
@@ -234,6 +236,7 @@ private:
       return failure("running kernel " + inTicks(lastKernel), error);
     return failure("running " + counted(count, "kernel") + ", the last of them " + inTicks(lastKernel), error);
   }
+  void doUseStream(std::optional<void *> stream) override { context.stream = stream.value_or(context.own); }
 
   Status doAllowShared(Kernel &kernel, int64_t bytes) override {
     Current current(context);
@@ -348,7 +351,7 @@ private:
   std::string lastKernel;  // of them
 };
 
-Result<std::unique_ptr<Device>> CudaDevice::create(const std::string &driverLibrary) {
+Result<std::unique_ptr<Device>> CudaDevice::create(const std::string &driverLibrary, int number) {
   auto opened = CudaDriver::open(driverLibrary);
   if (!opened)
     return opened.status();
@@ -360,6 +363,9 @@ Result<std::unique_ptr<Device>> CudaDevice::create(const std::string &driverLibr
   auto check = [&](int result) { return (error = result) == 0; };
   if (check(driver.DeviceGetCount(&count)) && count == 0)
     return Status::failed("the CUDA driver shows no GPU; is CUDA_VISIBLE_DEVICES set?");
+  if (!error && (number < 0 || number >= count))
+    return Status::invalid("there is no GPU " + std::to_string(number) + "; the CUDA driver shows " +
+                           (count == 1 ? "one, GPU 0" : "GPUs 0 to " + std::to_string(count - 1)));
 
   DeviceInfo &info = device->facts;
   char name[256] = "";
@@ -368,7 +374,7 @@ Result<std::unique_ptr<Device>> CudaDevice::create(const std::string &driverLibr
   auto ask = [&](int attribute, int &value) {
     return check(driver.DeviceGetAttribute(&value, attribute, context.device));
   };
-  if (error || !check(driver.DeviceGet(&context.device, 0)) ||
+  if (error || !check(driver.DeviceGet(&context.device, number)) ||
       !check(driver.DeviceGetName(name, sizeof(name), context.device)) ||
       !check(driver.DeviceTotalMem(&memory, context.device)) || !ask(CudaDriver::kArchitectureMajor, major) ||
       !ask(CudaDriver::kArchitectureMinor, minor) || !ask(CudaDriver::kMultiprocessors, multiprocessors) ||
@@ -381,16 +387,17 @@ Result<std::unique_ptr<Device>> CudaDevice::create(const std::string &driverLibr
     return device->failure("cannot be used", result);
   }
   if (Status status = device->run("cannot be used",
-                                  [&] { return driver.StreamCreate(&context.stream, CudaDriver::kNonBlockingStream); });
+                                  [&] { return driver.StreamCreate(&context.own, CudaDriver::kNonBlockingStream); });
       !status.isOk())
     return status;
+  context.stream = context.own;
   return std::unique_ptr<Device>(std::move(device));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Device>> createCudaDevice(const std::string &driverLibrary) {
-  return CudaDevice::create(driverLibrary);
+Result<std::unique_ptr<Device>> createCudaDevice(const std::string &driverLibrary, int number) {
+  return CudaDevice::create(driverLibrary, number);
 }
 
 }  // namespace hector

@@ -23,6 +23,7 @@ protected:
     fail = reinterpret_cast<void (*)(const char *, int)>(dlsym(handle, "fakeCudaFail"));
     live = reinterpret_cast<int64_t (*)()>(dlsym(handle, "fakeCudaLive"));
     loaded = reinterpret_cast<const char *(*)()>(dlsym(handle, "fakeCudaLoaded"));
+    launchStream = reinterpret_cast<void *(*)()>(dlsym(handle, "fakeCudaStream"));
     launchedGraph = reinterpret_cast<const char *(*)()>(dlsym(handle, "fakeCudaGraph"));
     fail("", 0);
   }
@@ -48,6 +49,7 @@ protected:
 
   void (*fail)(const char *function, int error) = nullptr;
   int64_t (*live)() = nullptr;
+  void *(*launchStream)() = nullptr;
   const char *(*loaded)() = nullptr, *(*launchedGraph)() = nullptr;
 
 private:
@@ -99,6 +101,34 @@ TEST_F(CudaDeviceTest, MemoryThatDoesNotFitIsAFailureWithNumbers) {
   ASSERT_FALSE(memory);
   EXPECT_EQ(memory.status().message(), "out of device memory: 5.0 GiB do not fit; 1.0 GiB of 4.0 GiB are free on Fake\n"
                                        "   help: run on the CPU (--backend cpu), or on a GPU with more memory");
+}
+
+TEST_F(CudaDeviceTest, GpusHaveNumbers) {
+  EXPECT_TRUE(createCudaDevice(HECTOR_FAKE_CUDA, 0));
+  for (int number : {1, -1})
+    EXPECT_EQ(createCudaDevice(HECTOR_FAKE_CUDA, number).status().message(),
+              "there is no GPU " + std::to_string(number) + "; the CUDA driver shows one, GPU 0");
+}
+
+TEST_F(CudaDeviceTest, WorkGoesToTheCallersStreamWhileItIsLent) {
+  auto device = create();
+  auto program = load(*device);
+  auto kernel = program->kernel("triple");
+  ASSERT_TRUE(kernel);
+  const Arguments arguments = Arguments::of(static_cast<int *>(nullptr), int64_t{0});
+  auto streamOfLaunch = [&] {
+    EXPECT_EQ(messageOf(device->launch(**kernel, {1, 32, 0}, arguments)), "");
+    return launchStream();
+  };
+  void *const own = streamOfLaunch();
+  EXPECT_NE(own, nullptr);
+  int stream = 0;
+  device->useStream(&stream);
+  EXPECT_EQ(streamOfLaunch(), &stream);
+  device->useStream(nullptr);  // the default one
+  EXPECT_EQ(streamOfLaunch(), nullptr);
+  device->useStream(std::nullopt);
+  EXPECT_EQ(streamOfLaunch(), own);
 }
 
 TEST_F(CudaDeviceTest, LaunchesRecordsAndReplays) {

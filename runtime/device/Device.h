@@ -1,8 +1,8 @@
 /// A device that kernels written in CUDA run on: a GPU (CudaDevice), or host memory and an emulator (EmulatedDevice).
 ///
-/// A device has one stream: uploads, fills, launches and downloads take effect in the order in which they are called,
-/// and return before they have. `synchronize` waits for all of them, and is where a failure inside a kernel shows at
-/// the latest. After such a failure a GPU cannot be used any more by this process.
+/// A device has one stream, or the one that the caller lends it: uploads, fills, launches and downloads take effect in
+/// the order in which they are called, and return before they have. `synchronize` waits for all of them, and is where a
+/// failure inside a kernel shows at the latest. After such a failure a GPU cannot be used any more by this process.
 ///
 /// A device is used by one thread at a time, not always the same one. It outlives all that it made: memory, programs,
 /// marks and recordings. Addresses of device memory are `void *`, as kernels take them; only kernels read what is
@@ -205,6 +205,9 @@ public:
   /// Sets bytes of the device to a value.
   Status fill(void *target, std::byte value, int64_t bytes);
   Status synchronize();
+  /// Has what is asked for from now on go to a stream of the caller, a CUstream of this device, of which null is the
+  /// default one; or again to the device's own. Work of two streams is in no order.
+  void useStream(std::optional<void *> stream) { doUseStream(stream); }
 
   /// Compiles text, or finds it in the cache, and loads it.
   virtual Result<std::unique_ptr<DeviceProgram>> load(const DeviceSource &source, const JitEvents &events = {}) = 0;
@@ -248,6 +251,7 @@ private:
   virtual Status doCopy(void *target, const void *source, int64_t bytes) = 0;
   virtual Status doFill(void *target, std::byte value, int64_t bytes) = 0;
   virtual Status doSynchronize() = 0;
+  virtual void doUseStream(std::optional<void *> stream) = 0;
   virtual Status doAllowShared(Kernel &kernel, int64_t bytes) = 0;
   virtual Status doLaunch(const Kernel &kernel, const LaunchShape &shape, const Arguments &arguments) = 0;
   virtual Result<std::unique_ptr<Mark>> doMark() = 0;

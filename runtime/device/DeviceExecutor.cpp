@@ -6,6 +6,7 @@
 #include "runtime/base/Interrupt.h"
 #include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
+#include "runtime/device/DeviceTransfer.h"
 #include "runtime/exec/Pieces.h"
 #include "runtime/exec/Session.h"
 #include "runtime/exec/Transfer.h"
@@ -67,13 +68,14 @@ struct Fitting {
       fitting.pieces.push_back(cut(step.launch, fitting.numbers, device));
       launches.push_back({.pieces = fitting.pieces.back().count});
     }
-    if (options.isRecorded && (options.onTuned || hasBranches(options, fitting.numbers))) {
+    const Outputs outputs = options.isInPlace ? Outputs::Outside : Outputs::InArena;
+    if (options.isRecorded && !options.isInPlace && (options.onTuned || hasBranches(options, fitting.numbers))) {
       fitting.memory = planDeviceMemory(plan, fitting.numbers, launches, Places::Own);
       const int64_t peak = fitting.memory.peakBytes();
       if (peak <= freeBytes && (options.memoryLimit == 0 || peak <= options.memoryLimit))
         return fitting;
     }
-    fitting.memory = planDeviceMemory(plan, fitting.numbers, launches);
+    fitting.memory = planDeviceMemory(plan, fitting.numbers, launches, Places::Shared, outputs, options.inputs);
     return fitting;
   }
 };
@@ -96,6 +98,14 @@ std::string headingOf(std::string_view source, const std::string &kernel) {
   }
   const std::string_view line = source.substr(start + 4);
   return std::string(line.substr(0, line.find('\n')));
+}
+
+/// The type of a tensor's numbers as one that tables have.
+Storage storageOf(DType dtype) {
+  for (Storage storage : {Storage::F64, Storage::F32, Storage::BF16, Storage::F16, Storage::Bool})
+    if (dtypeOf(storage) == dtype)
+      return storage;
+  return Storage::Index;
 }
 
 /// How many blocks start to compute `count` things, `perBlock` of them at a time. Kernels go on with further ones, so
@@ -137,6 +147,32 @@ LaunchShape shapeOfJoin(const TotalSpec &total, const GraphNumbers &numbers, int
 
 }  // namespace
 
+struct DevicePlan::State {
+  Session session;  // that those of executors start as
+  std::shared_ptr<DeviceProgram> program;
+  Device &device;
+  DeviceExecOptions options;
+  std::vector<Pieces> pieces;  // of each launch
+  std::map<Form, DeviceMemory> forms;
+  // With `isInPlace`.
+  std::vector<bool> isOutside;              // of each table: an output in the caller's memory
+  std::map<int, DeviceMemory> graphTables;  // that the graph phase has filled
+  bool isGraphDone = false;
+  std::vector<int64_t> copyOffset;  // of each input: where its copy lies in what is lent; -1: read where it is
+  std::vector<Storage> given;       // the type of each input there
+  int64_t workBytes = 0;
+  bool hasDropout = false;
+  std::unique_ptr<DeviceTransfer> transfer;  // null where nothing is copied
+
+  State(Session session, std::shared_ptr<DeviceProgram> program, Device &device, const DeviceExecOptions &options)
+      : session(std::move(session)), program(std::move(program)), device(device), options(options) {}
+
+  Status uploadForms(const Graph &graph);
+  Status uploadForm(const Graph &graph, const Form &form);
+  Status prepareInPlace(const Graph &graph);
+  Status runGraphPhase(const std::shared_ptr<const DevicePlan> &plan);
+};
+
 struct DeviceExecutor::State {
   /// A kernel and its grid.
   struct Call {
@@ -148,6 +184,7 @@ struct DeviceExecutor::State {
     std::vector<Call> calls;
     Arguments arguments;
     std::vector<MemoryUse> uses;  // of each kernel, at most
+    cuda::Sizes sizes = {};
   };
   /// The launches of a run.
   struct Recorded {
@@ -157,32 +194,41 @@ struct DeviceExecutor::State {
   };
   using Phases = std::array<bool, kNumPhases>;
 
+  std::shared_ptr<const DevicePlan> shared;
+  const DevicePlan::State &mine;
   Session session;
-  std::shared_ptr<DeviceProgram> program;
   Device &device;
   DeviceExecOptions options;
   DeviceMemory arena;
   std::vector<DeviceMemory> inputs;  // as the plan lists them
-  std::map<Form, DeviceMemory> forms;
-  std::vector<void *> addresses;  // of each table
+  std::byte *base = nullptr;         // of the arena, or of the memory that is lent
+  std::vector<void *> addresses;     // of each table
+  std::vector<void *> places;        // of each output, with `isInPlace`: in the caller's memory
   std::vector<Runnable> steps;
   // What dropout depends on. The host's copy stays as it is until the device has it.
-  DeviceMemory random;
+  DeviceMemory randomMemory;
+  void *random = nullptr;
+  const void *lentRandom = nullptr;
   cuda::Random uploaded = {};
   bool hasRandom = false, isUploading = false;
+  bool isRandomDue = true;              // with `isInPlace`: what was lent has other numbers
   std::map<Phases, Recorded> recorded;  // by which phases run; gone before what it launches
   std::vector<LaunchTime> times;
   std::vector<std::unique_ptr<Mark>> marks;  // of the run: before and after each launch
   double runMs = 0;
 
-  State(Session session, std::shared_ptr<DeviceProgram> program, Device &device, const DeviceExecOptions &options)
-      : session(std::move(session)), program(std::move(program)), device(device), options(options) {}
+  explicit State(std::shared_ptr<const DevicePlan> plan)
+      : shared(std::move(plan)), mine(*shared->state), session(mine.session), device(mine.device),
+        options(mine.options) {}
 
-  Status prepare(const Graph &graph, std::span<const Pieces> pieces);
+  Status prepare();
   Status allocate();
-  Status uploadForms(const Graph &graph);
-  Status prepareStep(size_t index, const Pieces &pieces);
-  void *inArena(const Block &block) const { return static_cast<std::byte *>(arena.data()) + block.offset; }
+  Status prepareStep(size_t index);
+  void bindStep(size_t index);
+  void *inArena(const Block &block) const { return base + block.offset; }
+  Status checkPlaces(Phase first, Phase last) const;
+  DeviceTransfer::Rows rowsOf(int table) const;
+  Status copyToPlaces();
 
   Result<Tensor> read(const std::string &what, int table) const;
   Status uploadRandom();
@@ -204,28 +250,169 @@ Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, const DeviceI
   return std::move(fitting->memory);
 }
 
-Status DeviceExecutor::State::prepare(const Graph &graph, std::span<const Pieces> pieces) {
-  if (Status status = allocate(); !status.isOk())
+DevicePlan::DevicePlan(std::unique_ptr<State> state) : state(std::move(state)) {}
+DevicePlan::~DevicePlan() = default;
+
+Result<std::shared_ptr<const DevicePlan>> DevicePlan::create(std::shared_ptr<const Plan> plan,
+                                                             std::shared_ptr<DeviceProgram> program, Device &device,
+                                                             const Graph &graph, const DeviceExecOptions &options) {
+  // Index arrays go with the fork when the device has them, unless the graph has them already.
+  const Graph forms = graph.fork();
+  Result<int64_t> available = device.freeBytes();
+  if (!available)
+    return std::move(available).status();
+  Result<Fitting> fitting = Fitting::make(*plan, forms, device.info(), options, *available);
+  if (!fitting)
+    return std::move(fitting).status();
+  // Memory that is lent need not be free now.
+  if (options.isInPlace)
+    available = device.info().memoryBytes;
+  if (Status status = checkMemory(*plan, fitting->numbers, fitting->memory, options.memoryLimit, *available,
+                                  "of " + formatBytes(device.info().memoryBytes) + " are free on " +
+                                      device.info().name + memoryHelp(device.info(), fitting->memory.peakBytes()));
+      !status.isOk())
     return status;
-  if (Status status = uploadForms(graph); !status.isOk())
+  Result<Session> session = Session::create(std::move(plan), forms, fitting->numbers, std::move(fitting->memory));
+  if (!session)
+    return std::move(session).status();
+  auto state = std::make_unique<State>(std::move(*session), std::move(program), device, options);
+  state->pieces = std::move(fitting->pieces);
+  const char *stepwise = std::getenv("HECTOR_STEPWISE");
+  state->options.isStepwise |= stepwise && std::string_view(stepwise) == "1";
+  if (Status status = state->uploadForms(forms); !status.isOk())
     return status;
+  if (options.isInPlace)
+    if (Status status = state->prepareInPlace(forms); !status.isOk())
+      return status;
+  if (Status status = device.synchronize(); !status.isOk())
+    return status;
+  std::shared_ptr<DevicePlan> made(new DevicePlan(std::move(state)));
+  if (!made->state->graphTables.empty())
+    if (Status status = made->state->runGraphPhase(made); !status.isOk())
+      return status;
+  return std::shared_ptr<const DevicePlan>(std::move(made));
+}
+
+/// Fills the tables that depend on the graph alone, by an executor of `plan`, which this is the state of.
+Status DevicePlan::State::runGraphPhase(const std::shared_ptr<const DevicePlan> &plan) {
+  Result<DeviceMemory> memory = device.allocate(workBytes);
+  if (!memory)
+    return std::move(memory).status();
+  Result<DeviceExecutor> executor = DeviceExecutor::create(plan);
+  if (!executor)
+    return std::move(executor).status();
+  Status status = executor->useMemory(memory->data());
+  if (status.isOk())
+    status = executor->run(Phase::Graph, Phase::Graph);
+  if (status.isOk())
+    status = device.synchronize();
+  isGraphDone = status.isOk();
+  return status;
+}
+
+const MemoryPlan &DevicePlan::memory() const {
+  return state->session.memory();
+}
+
+int64_t DevicePlan::workBytes() const {
+  return state->workBytes;
+}
+
+Status DevicePlan::State::uploadForms(const Graph &graph) {
+  const std::vector<Form> wanted = formsOf(session.plan());
+  const std::string what = "index arrays for " + inTicks(session.plan().name) + " in the memory of the host";
+  if (Status status = requireMemory(what, formBytes(wanted, session.numbers())); !status.isOk())
+    return status;
+  for (const Form &form : formsOfKernels(session.plan()))
+    if (Status status = uploadForm(graph, form); !status.isOk())
+      return status;
+  return Status::ok();
+}
+
+Status DevicePlan::State::uploadForm(const Graph &graph, const Form &form) {
+  if (forms.count(form) > 0)
+    return Status::ok();
+  Result<const IdArray *> array = resolve(graph, form);
+  if (!array)
+    return std::move(array).status();
+  assert((*array)->numBytes() == arrayBytes(form, session.numbers()));
+  Result<DeviceMemory> memory = device.allocate((*array)->numBytes());
+  if (!memory)
+    return std::move(memory).status();
+  const auto bytes = (*array)->visit([](auto ids) { return std::as_bytes(ids); });
+  if (Status status = device.upload(memory->data(), bytes); !status.isOk())
+    return status;
+  forms.emplace(form, std::move(*memory));
+  return device.synchronize();
+}
+
+/// Places what executors are lent: the arena, what dropout depends on, and copies of inputs.
+Status DevicePlan::State::prepareInPlace(const Graph &graph) {
+  const Plan &plan = session.plan();
+  isOutside = findOutside(plan, session.numbers());
+  const std::vector<bool> isOfGraph = findGraphTables(plan);
+  for (size_t i = 0; i < isOfGraph.size(); ++i)
+    if (isOfGraph[i]) {
+      Result<DeviceMemory> memory = device.allocate(session.bytesOf(static_cast<int>(i)));
+      if (!memory)
+        return std::move(memory).status();
+      graphTables.emplace(static_cast<int>(i), std::move(*memory));
+    }
+  auto take = [&](int64_t bytes) {
+    const int64_t start = workBytes;
+    workBytes += (bytes + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment;
+    return start;
+  };
+  (void)take(session.memory().arenaBytes);
+  (void)take(sizeof(cuda::Random));
+  bool isTransferring = false;
+  for (const Port &port : plan.inputs) {
+    const bool isCopy = isCopied(plan, port, session.numbers(), options.inputs);
+    const auto tensor = options.inputs.find(port.name);
+    given.push_back(tensor == options.inputs.end() ? session.table(port.table).storage
+                                                   : storageOf(tensor->second.dtype));
+    copyOffset.push_back(isCopy ? take(session.bytesOf(port.table)) : -1);
+    isTransferring |= isCopy;
+  }
+  for (const Port &port : plan.outputs)
+    isTransferring |= !isOutside[port.table];
+  for (const std::vector<Port> *ports : {&plan.inputs, &plan.outputs})
+    for (const Port &port : *ports)
+      if (session.outside(port.table))
+        if (Status status = uploadForm(graph, *outsideRows(session.table(port.table))); !status.isOk())
+          return status;
+  hasDropout = plan.source.find("sizes.random") != std::string::npos;
+  if (!isTransferring && !hasDropout)
+    return Status::ok();
+  Result<std::unique_ptr<DeviceTransfer>> loaded = DeviceTransfer::load(device);
+  if (!loaded)
+    return std::move(loaded).status();
+  transfer = std::move(*loaded);
+  return Status::ok();
+}
+
+Status DeviceExecutor::State::prepare() {
+  addresses.resize(session.plan().tables.size());
+  places.resize(session.plan().outputs.size());
+  if (!options.isInPlace)
+    if (Status status = allocate(); !status.isOk())
+      return status;
   steps.resize(session.plan().steps.size());
   for (size_t i = 0; i < steps.size(); ++i)
-    if (Status status = prepareStep(i, pieces[i]); !status.isOk())
+    if (Status status = prepareStep(i); !status.isOk())
       return status;
   return Status::ok();
 }
 
 Status DeviceExecutor::State::allocate() {
-  const Plan &plan = session.plan();
   Result<DeviceMemory> memory = device.allocate(session.memory().arenaBytes);
   if (!memory)
     return std::move(memory).status();
   arena = std::move(*memory);
-  addresses.resize(plan.tables.size());
+  base = static_cast<std::byte *>(arena.data());
   for (size_t i = 0; i < addresses.size(); ++i)
     addresses[i] = inArena(session.memory().tables[i].block);
-  for (const Port &port : plan.inputs) {
+  for (const Port &port : session.plan().inputs) {
     Result<DeviceMemory> input = device.allocate(session.bytesOf(port.table));
     if (!input)
       return std::move(input).status();
@@ -235,37 +422,18 @@ Status DeviceExecutor::State::allocate() {
   memory = device.allocate(sizeof(cuda::Random));
   if (!memory)
     return std::move(memory).status();
-  random = std::move(*memory);
+  randomMemory = std::move(*memory);
+  random = randomMemory.data();
   return Status::ok();
 }
 
-Status DeviceExecutor::State::uploadForms(const Graph &graph) {
-  const std::vector<Form> wanted = formsOf(session.plan());
-  const std::string what = "index arrays for " + inTicks(session.plan().name) + " in the memory of the host";
-  if (Status status = requireMemory(what, formBytes(wanted, session.numbers())); !status.isOk())
-    return status;
-  for (const Form &form : formsOfKernels(session.plan())) {
-    Result<const IdArray *> array = resolve(graph, form);
-    if (!array)
-      return std::move(array).status();
-    assert((*array)->numBytes() == arrayBytes(form, session.numbers()));
-    Result<DeviceMemory> memory = device.allocate((*array)->numBytes());
-    if (!memory)
-      return std::move(memory).status();
-    const auto bytes = (*array)->visit([](auto ids) { return std::as_bytes(ids); });
-    if (Status status = device.upload(memory->data(), bytes); !status.isOk())
-      return status;
-    forms.emplace(form, std::move(*memory));
-  }
-  return device.synchronize();
-}
-
-Status DeviceExecutor::State::prepareStep(size_t index, const Pieces &pieces) {
+Status DeviceExecutor::State::prepareStep(size_t index) {
   const Launch &launch = session.plan().steps[index].launch;
   const MemoryPlan::Launch &needs = session.memory().launches[index];
+  const Pieces &pieces = mine.pieces[index];
   Runnable &runnable = steps[index];
   auto addCall = [&](const std::string &symbol, const LaunchShape &shape) -> Status {
-    Result<Kernel *> kernel = program->kernel(symbol);
+    Result<Kernel *> kernel = mine.program->kernel(symbol);
     if (!kernel)
       return std::move(kernel).status();
     runnable.calls.push_back({*kernel, shape});
@@ -283,39 +451,60 @@ Status DeviceExecutor::State::prepareStep(size_t index, const Pieces &pieces) {
       return status;
   }
   for (const TotalSpec &total : launch.totals) {
-    const LaunchShape join = shapeOfJoin(total, session.numbers(), pieces.count, device.info());
+    const bool isByRow = total.slots == TotalSpec::Slots::Rows;
+    const int64_t parts = isByRow ? session.numbers().rows[launch.domain] : pieces.count;
+    const LaunchShape join = shapeOfJoin(total, session.numbers(), parts, device.info());
     if (Status status = addCall(total.join, join); !status.isOk())
       return status;
   }
 
-  // Nothing writes index arrays and random numbers while launches run: their uses order nothing.
-  for (int table : launch.inputs) {
-    runnable.arguments.add(addresses[table]);
-    runnable.uses.push_back(MemoryUse::read(addresses[table], session.bytesOf(table)));
-  }
-  for (int table : launch.outputs) {
-    runnable.arguments.add(addresses[table]);
-    runnable.uses.push_back(MemoryUse::write(addresses[table], session.bytesOf(table)));
-  }
-  auto addBlock = [&](const Block &block) {
-    runnable.arguments.add(inArena(block));
-    runnable.uses.push_back(MemoryUse::write(inArena(block), block.bytes));
-  };
-  for (const Block &buffer : needs.buffers)
-    addBlock(buffer);
+  // Places in memory come with `bindStep`.
+  size_t numPlaces = launch.inputs.size() + launch.outputs.size() + needs.buffers.size();
+  for (size_t i = 0; i < numPlaces; ++i)
+    runnable.arguments.add<void *>(nullptr);
   for (const Form &form : launch.forms)
-    runnable.arguments.add(forms.at(form).data());
-  for (const Block &total : needs.totals)
-    addBlock(total);
-  if (isChunked)
-    addBlock(needs.carry);
-  cuda::Sizes sizes = {};
+    runnable.arguments.add(mine.forms.at(form).data());
+  for (size_t i = 0; i < needs.totals.size() + (isChunked ? 1 : 0); ++i)
+    runnable.arguments.add<void *>(nullptr);
+  cuda::Sizes &sizes = runnable.sizes;
   std::copy(session.numbers().rows.begin(), session.numbers().rows.end(), sizes.rows);
   sizes.grain = pieces.grain;
   sizes.pieces = pieces.count;
-  sizes.random = static_cast<const cuda::Random *>(random.data());
   runnable.arguments.add(sizes);
+  if (!options.isInPlace)
+    bindStep(index);
   return Status::ok();
+}
+
+/// Has the kernels of a step read and write where tables and buffers lie now.
+void DeviceExecutor::State::bindStep(size_t index) {
+  const Launch &launch = session.plan().steps[index].launch;
+  const MemoryPlan::Launch &needs = session.memory().launches[index];
+  Runnable &runnable = steps[index];
+  size_t parameter = 0;
+  runnable.uses.clear();
+  // Nothing writes index arrays and random numbers while launches run: their uses order nothing.
+  for (int table : launch.inputs) {
+    runnable.arguments.set(parameter++, addresses[table]);
+    runnable.uses.push_back(MemoryUse::read(addresses[table], session.bytesOf(table)));
+  }
+  for (int table : launch.outputs) {
+    runnable.arguments.set(parameter++, addresses[table]);
+    runnable.uses.push_back(MemoryUse::write(addresses[table], session.bytesOf(table)));
+  }
+  auto setBlock = [&](const Block &block) {
+    runnable.arguments.set(parameter++, inArena(block));
+    runnable.uses.push_back(MemoryUse::write(inArena(block), block.bytes));
+  };
+  for (const Block &buffer : needs.buffers)
+    setBlock(buffer);
+  parameter += launch.forms.size();
+  for (const Block &total : needs.totals)
+    setBlock(total);
+  if (launch.device->schedule == Schedule::Chunks)
+    setBlock(needs.carry);
+  runnable.sizes.random = static_cast<const cuda::Random *>(random);
+  runnable.arguments.set(parameter, runnable.sizes);
 }
 
 DeviceExecutor::DeviceExecutor(std::unique_ptr<State> state) : state(std::move(state)) {}
@@ -323,35 +512,34 @@ DeviceExecutor::DeviceExecutor(DeviceExecutor &&) noexcept = default;
 DeviceExecutor &DeviceExecutor::operator=(DeviceExecutor &&) noexcept = default;
 DeviceExecutor::~DeviceExecutor() = default;
 
-Result<DeviceExecutor> DeviceExecutor::create(std::shared_ptr<const Plan> plan, std::shared_ptr<DeviceProgram> program,
-                                              Device &device, const Graph &graph, const DeviceExecOptions &options) {
-  // Index arrays go with the fork when the device has them, unless the graph has them already.
-  const Graph forms = graph.fork();
-  Result<int64_t> available = device.freeBytes();
-  if (!available)
-    return std::move(available).status();
-  Result<Fitting> fitting = Fitting::make(*plan, forms, device.info(), options, *available);
-  if (!fitting)
-    return std::move(fitting).status();
-  if (Status status = checkMemory(*plan, fitting->numbers, fitting->memory, options.memoryLimit, *available,
-                                  "of " + formatBytes(device.info().memoryBytes) + " are free on " +
-                                      device.info().name + memoryHelp(device.info(), fitting->memory.peakBytes()));
-      !status.isOk())
-    return status;
-  Result<Session> session = Session::create(std::move(plan), forms, fitting->numbers, std::move(fitting->memory));
-  if (!session)
-    return std::move(session).status();
-  auto state = std::make_unique<State>(std::move(*session), std::move(program), device, options);
-  const char *stepwise = std::getenv("HECTOR_STEPWISE");
-  state->options.isStepwise |= stepwise && std::string_view(stepwise) == "1";
-  if (Status status = state->prepare(forms, fitting->pieces); !status.isOk())
+Result<DeviceExecutor> DeviceExecutor::create(std::shared_ptr<const DevicePlan> plan) {
+  auto state = std::make_unique<State>(std::move(plan));
+  if (Status status = state->prepare(); !status.isOk())
     return status;
   return DeviceExecutor(std::move(state));
 }
 
+Result<DeviceExecutor> DeviceExecutor::create(std::shared_ptr<const Plan> plan, std::shared_ptr<DeviceProgram> program,
+                                              Device &device, const Graph &graph, const DeviceExecOptions &options) {
+  auto shared = DevicePlan::create(std::move(plan), std::move(program), device, graph, options);
+  if (!shared)
+    return std::move(shared).status();
+  return create(std::move(*shared));
+}
+
 // --- inputs and outputs ---------------------------------------------------------------------------------------------
 
+/// Fails for calls that need the other kind of executor.
+static Status requireInPlace(const DeviceExecOptions &options, bool isWanted) {
+  return options.isInPlace == isWanted
+             ? Status::ok()
+             : Status::invalid(isWanted ? "the executor has memory of its own; make it with `isInPlace`"
+                                        : "the executor works in the caller's memory and copies nothing");
+}
+
 Status DeviceExecutor::setInput(std::string_view name, const Tensor &tensor) {
+  if (Status status = requireInPlace(state->options, false); !status.isOk())
+    return status;
   Session &session = state->session;
   Result<size_t> found = session.findInput(name, tensor);
   if (!found)
@@ -379,6 +567,8 @@ Status DeviceExecutor::setInput(std::string_view name, const Tensor &tensor) {
 }
 
 Status DeviceExecutor::takeInput(std::string_view name, std::string_view output) {
+  if (Status status = requireInPlace(state->options, false); !status.isOk())
+    return status;
   Session &session = state->session;
   const Plan &plan = session.plan();
   Result<int> from = session.findOutput(output);
@@ -425,6 +615,135 @@ Result<Tensor> DeviceExecutor::State::read(const std::string &what, int table) c
   return tensor;
 }
 
+// --- in the caller's memory
+
+static bool isAligned(const void *address, uintptr_t alignment) {
+  return reinterpret_cast<uintptr_t>(address) % alignment == 0;
+}
+
+Status DeviceExecutor::useMemory(void *memory) {
+  if (Status status = requireInPlace(state->options, true); !status.isOk())
+    return status;
+  if (!isAligned(memory, kDeviceAlignment) || (!memory && state->mine.workBytes > 0))
+    return Status::invalid("memory that is lent has to start at a multiple of " + std::to_string(kDeviceAlignment) +
+                           " bytes");
+  State &s = *state;
+  s.base = static_cast<std::byte *>(memory);
+  for (size_t i = 0; i < s.addresses.size(); ++i)
+    if (const MemoryPlan::Table &table = s.session.memory().tables[i]; table.firstWrite >= 0 && !s.mine.isOutside[i])
+      s.addresses[i] = s.inArena(table.block);
+  for (const auto &[table, own] : s.mine.graphTables)
+    s.addresses[table] = own.data();
+  const std::vector<Port> &inputs = s.session.plan().inputs;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (s.mine.copyOffset[i] >= 0)
+      s.addresses[inputs[i].table] = s.base + s.mine.copyOffset[i];
+  const int64_t arena = s.session.memory().arenaBytes;
+  s.random = s.base + (arena + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment;
+  s.isRandomDue = true;
+  s.session.beginPhase(Phase::Graph);  // nothing is computed, but for what the plan has
+  if (s.mine.isGraphDone)
+    s.session.endPhase(Phase::Graph);
+  return Status::ok();
+}
+
+Status DeviceExecutor::checkInput(std::string_view name, const Tensor &tensor) const {
+  const Session &session = state->session;
+  Result<size_t> found = session.findInput(name, tensor);
+  if (!found)
+    return std::move(found).status();
+  const DType dtype = dtypeOf(state->mine.given[*found]);
+  if (tensor.dtype != dtype)
+    return Status::invalid("input " + inTicks(name) + " is " + std::string(hector::name(tensor.dtype)) +
+                           ", but is read as " + std::string(hector::name(dtype)) +
+                           " where it is on the device; convert it");
+  if (!isAligned(tensor.bytes, 16))
+    return Status::invalid("input " + inTicks(name) + " does not start at a multiple of 16 bytes; copy it");
+  return Status::ok();
+}
+
+Status DeviceExecutor::readInput(std::string_view name, const Tensor &tensor) {
+  State &s = *state;
+  if (Status status = requireInPlace(s.options, true); !status.isOk())
+    return status;
+  if (Status status = checkInput(name, tensor); !status.isOk())
+    return status;
+  Result<size_t> found = s.session.findInput(name, tensor);
+  const int table = s.session.plan().inputs[*found].table;
+  if (s.mine.copyOffset[*found] < 0)
+    s.addresses[table] = const_cast<std::byte *>(tensor.bytes);  // no step writes an input: `checkPlan`
+  else if (!s.base)
+    return Status::invalid("there is no memory to work in; lend some first");
+  else if (Status status =
+               s.mine.transfer->copyIn(tensor.bytes, s.mine.given[*found], s.addresses[table], s.rowsOf(table));
+           !status.isOk())
+    return status;
+  s.session.noteInput(*found);
+  return Status::ok();
+}
+
+Status DeviceExecutor::placeOutput(std::string_view name, void *to) {
+  State &s = *state;
+  if (Status status = requireInPlace(s.options, true); !status.isOk())
+    return status;
+  Result<int> table = s.session.tableOfOutput(name);
+  if (!table)
+    return std::move(table).status();
+  if (!isAligned(to, 16))
+    return Status::invalid("the place for output " + inTicks(name) + " does not start at a multiple of 16 bytes");
+  const std::vector<Port> &outputs = s.session.plan().outputs;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].name == name)
+      s.places[i] = to;
+  if (s.mine.isOutside[*table])
+    s.addresses[*table] = to;
+  return Status::ok();
+}
+
+DeviceTransfer::Rows DeviceExecutor::State::rowsOf(int table) const {
+  const TableSpec &spec = session.table(table);
+  DeviceTransfer::Rows rows = {.count = session.rowsOf(table), .size = spec.rowSize(), .storage = spec.storage};
+  if (session.outside(table)) {
+    rows.places = mine.forms.at(*outsideRows(spec)).data();
+    rows.hasWideIds = session.numbers().wideIds;
+  }
+  return rows;
+}
+
+/// Fails if an output that these phases write to the caller's memory has no place.
+Status DeviceExecutor::State::checkPlaces(Phase first, Phase last) const {
+  if (!base && mine.workBytes > 0)
+    return Status::invalid("there is no memory to work in; lend some first");
+  const std::vector<Port> &outputs = session.plan().outputs;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const int table = outputs[i].table;
+    if (!mine.isOutside[table] || places[i] || session.rowsOf(table) == 0)
+      continue;
+    const Phase phase = session.plan().steps[session.memory().tables[table].firstWrite].phase;
+    if (session.isRunning(phase, first, last))
+      return Status::invalid("there is no memory for output " + inTicks(outputs[i].name));
+  }
+  return Status::ok();
+}
+
+/// Copies outputs that are not stored as they are handed out. Places serve one run.
+Status DeviceExecutor::State::copyToPlaces() {
+  const std::vector<Port> &outputs = session.plan().outputs;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    void *const place = std::exchange(places[i], nullptr);
+    const int table = outputs[i].table;
+    if (!place || mine.isOutside[table] || session.rowsOf(table) == 0)
+      continue;
+    if (Result<int> computed = session.findOutput(outputs[i].name); !computed)
+      return std::move(computed).status();
+    if (Status status = mine.transfer->copyOut(addresses[table], place, rowsOf(table)); !status.isOk())
+      return status;
+  }
+  return Status::ok();
+}
+
+// --- copies in the memory of the host
+
 Result<Tensor> DeviceExecutor::output(std::string_view name) const {
   Result<int> table = state->session.findOutput(name);
   if (!table)
@@ -451,10 +770,19 @@ const MemoryPlan &DeviceExecutor::memory() const {
 
 void DeviceExecutor::setTraining(uint64_t seed, uint64_t step) {
   state->session.randomness = {true, seed, step};
+  state->lentRandom = nullptr;
+  state->isRandomDue = true;
+}
+
+void DeviceExecutor::setTraining(const void *numbers) {
+  state->session.randomness = {true, 0, 0};
+  state->lentRandom = numbers;
+  state->isRandomDue = true;
 }
 
 void DeviceExecutor::setInference() {
   state->session.randomness = {};
+  state->isRandomDue = true;
 }
 
 Status DeviceExecutor::State::poison(std::span<const Block> blocks) {
@@ -467,6 +795,12 @@ Status DeviceExecutor::State::poison(std::span<const Block> blocks) {
 /// Before the launches of a run, in the order of the device's work. A recording reads what is there when it runs.
 Status DeviceExecutor::State::uploadRandom() {
   const Randomness &wanted = session.randomness;
+  if (options.isInPlace) {
+    // A backward run drops what its forward run did.
+    if (!mine.hasDropout || !std::exchange(isRandomDue, false))
+      return Status::ok();
+    return mine.transfer->setRandom(random, wanted, wanted.isTraining ? lentRandom : nullptr);
+  }
   if (hasRandom && Randomness{uploaded.isTraining, uploaded.seed, uploaded.step} == wanted)
     return Status::ok();
   // A run that failed did not wait for its upload.
@@ -475,7 +809,7 @@ Status DeviceExecutor::State::uploadRandom() {
       return status;
   uploaded = {wanted.seed, wanted.step, wanted.isTraining};
   hasRandom = false;
-  if (Status status = device.upload(random.data(), std::as_bytes(std::span(&uploaded, 1))); !status.isOk())
+  if (Status status = device.upload(random, std::as_bytes(std::span(&uploaded, 1))); !status.isOk())
     return status;
   hasRandom = isUploading = true;
   return Status::ok();
@@ -561,7 +895,7 @@ Status DeviceExecutor::State::runPhases(const Phases &phases) {
           return status;
     return Status::ok();
   };
-  if (!options.isRecorded || options.isProfiled || options.isStepwise)
+  if (!options.isRecorded || options.isInPlace || options.isProfiled || options.isStepwise)
     return launchAll();
   if (interruptSignal())
     return Status::failed("interrupted");
@@ -602,6 +936,12 @@ Status DeviceExecutor::run(Phase first, Phase last) {
   State &s = *state;
   if (Status status = s.session.checkRun(first, last); !status.isOk())
     return status;
+  if (s.options.isInPlace) {
+    if (Status status = s.checkPlaces(first, last); !status.isOk())
+      return status;
+    for (size_t i = 0; i < s.steps.size(); ++i)
+      s.bindStep(i);
+  }
   s.times.clear();
   s.marks.clear();
   if (s.options.poison)
@@ -634,7 +974,7 @@ Status DeviceExecutor::run(Phase first, Phase last) {
     return status;
   if (Status status = setMark(end); !status.isOk())
     return status;
-  if (Status status = s.device.synchronize(); !status.isOk()) {
+  if (Status status = s.options.isInPlace ? Status::ok() : s.device.synchronize(); !status.isOk()) {
     s.session.beginPhase(Phase::Graph);
     const char *help = "\n   help: it is not known which launch failed; HECTOR_STEPWISE=1 waits for each of them, and "
                        "names it";
@@ -643,6 +983,8 @@ Status DeviceExecutor::run(Phase first, Phase last) {
   }
   s.isUploading = false;
   forRunning([&](Phase phase) { s.session.endPhase(phase); });
+  if (Status status = s.copyToPlaces(); !status.isOk())
+    return status;
   for (size_t i = 0; i < s.times.size(); ++i) {
     Result<double> ms = s.device.elapsedMs(*s.marks[2 * i], *s.marks[2 * i + 1]);
     if (!ms)

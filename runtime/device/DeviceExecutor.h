@@ -11,6 +11,14 @@
 ///
 /// Results are the same bits in every run on devices with the same number of multiprocessors: how launches are divided
 /// depends on the plan, the graph and that number alone.
+///
+/// With `isInPlace` an executor serves a caller that has tensors on the device, such as PyTorch: it reads and writes
+/// them where they are, works in memory that the caller lends it, and waits for nothing.
+///
+///   executor->useMemory(memory);                      // of `workBytes()`
+///   executor->readInput("x", features);               // on the device
+///   executor->placeOutput("out", out);
+///   executor->run(Phase::Graph, Phase::Forward);      // `out` is filled when the stream gets there
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -53,6 +61,12 @@ struct DeviceExecOptions {
   /// Waits for each kernel, so that a failure inside of one names its launch. Nothing is recorded then. The variable
   /// HECTOR_STEPWISE=1 does the same.
   bool isStepwise = false;
+  /// Inputs, outputs and all that lies between lie in the caller's memory of the device, and runs are not waited for.
+  /// Nothing is recorded then, as the caller may choose other places for each run.
+  bool isInPlace = false;
+  /// With `isInPlace`: tensors of the types in which inputs are handed over, by name; others have those that the plan
+  /// stores.
+  InputTensors inputs = {};
   /// Measures each launch. Nothing is recorded then.
   bool isProfiled = false;
   /// Measures each run as a whole: what the device takes from the first launch, or replay, to the end of the last.
@@ -66,11 +80,35 @@ Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, const DeviceI
                              const DeviceExecOptions &options = {},
                              int64_t freeBytes = std::numeric_limits<int64_t>::max());
 
+/// A plan that is ready to run on a graph and a device: its kernels, and the index arrays in the memory of the device;
+/// with `isInPlace` also the tables of the graph phase, which has run. Executors share it. Borrows the device.
+class DevicePlan {
+public:
+  /// Fails if the plan and the graph do not fit, or if memory does not suffice.
+  static Result<std::shared_ptr<const DevicePlan>> create(std::shared_ptr<const Plan> plan,
+                                                          std::shared_ptr<DeviceProgram> program, Device &device,
+                                                          const Graph &graph, const DeviceExecOptions &options = {});
+  ~DevicePlan();
+
+  /// What an executor takes, index arrays included.
+  const MemoryPlan &memory() const;
+  /// The bytes that an executor with `isInPlace` wants to be lent.
+  int64_t workBytes() const;
+
+private:
+  friend class DeviceExecutor;
+  struct State;
+  explicit DevicePlan(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
 /// Used by one thread at a time, the one that uses the device. Owns its memory, shares plan, program and graph, and
 /// borrows the device.
 class DeviceExecutor {
 public:
-  /// Fails if the plan and the graph do not fit, if a kernel is missing, or if memory does not suffice.
+  /// Fails if a kernel is missing, or if memory does not suffice.
+  static Result<DeviceExecutor> create(std::shared_ptr<const DevicePlan> plan);
+  /// The same for a plan of its own.
   static Result<DeviceExecutor> create(std::shared_ptr<const Plan> plan, std::shared_ptr<DeviceProgram> program,
                                        Device &device, const Graph &graph, const DeviceExecOptions &options = {});
   DeviceExecutor(DeviceExecutor &&) noexcept;
@@ -80,6 +118,22 @@ public:
   /// Copies the rows of an input to the device, as `Executor::setInput` takes them. The tensor is not needed
   /// afterwards.
   Status setInput(std::string_view name, const Tensor &tensor);
+
+  // --- with `isInPlace`
+  /// Has tables and buffers lie in the caller's memory of the device, `DevicePlan::workBytes()` at an address that 256
+  /// divides, until other memory is lent. What was there is gone, as are all results. A backward
+  /// run works in the memory of its forward run.
+  Status useMemory(void *memory);
+  /// Has an input read from a tensor on the device, of the type in which it is to be handed over, at a multiple of 16
+  /// bytes. It stays as it is until the last run that reads it has ended.
+  Status readInput(std::string_view name, const Tensor &tensor);
+  /// Fails if `readInput` would refuse a tensor.
+  Status checkInput(std::string_view name, const Tensor &tensor) const;
+  /// Has the next run write an output to the caller's memory of the device, which starts at a multiple of 16 bytes, in
+  /// the order and the type of `output`. Later phases may read what an earlier one wrote there.
+  Status placeOutput(std::string_view name, void *to);
+  /// Has dropout take seed and step from two numbers of 64 bits in the device's memory, when a run reads them.
+  void setTraining(const void *numbers);
 
   /// Has an output of the last run become an input, without leaving the device. Both are of the same kind: rows, their
   /// size, their order and the type of their numbers.
@@ -92,7 +146,8 @@ public:
   /// From now on dropout does nothing. That is how an executor starts.
   void setInference();
 
-  /// Runs the phases from `first` to `last`, as `Executor::run` does, and waits for them.
+  /// Runs the phases from `first` to `last`, as `Executor::run` does, and waits for them unless `isInPlace`: a failure
+  /// inside of a kernel then shows when the caller waits.
   Status run(Phase first, Phase last);
   Status runAll() { return run(Phase::Graph, Phase::Backward); }
 

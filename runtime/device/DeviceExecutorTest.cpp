@@ -10,9 +10,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <stdlib.h>
 
 using namespace hector;
@@ -370,6 +372,158 @@ TEST_P(DeviceExecutorTest, PoisonShowsRowsThatWereNotWritten) {
   }
 }
 
+// --- in the caller's memory -----------------------------------------------------------------------------------------
+
+/// A caller that has all tensors on the device.
+class Caller {
+public:
+  explicit Caller(Device &device) : device(device) {}
+
+  /// A tensor of its own on the device.
+  Tensor make(Ids shape, const std::vector<double> &values, DType dtype = DType::F32) {
+    const Tensor tensor = Tensor::fromDoubles(shape, values, dtype);
+    Tensor there;
+    there.dtype = dtype;
+    there.shape = std::move(shape);
+    there.bytes = static_cast<const std::byte *>(take(static_cast<int64_t>(tensor.numBytes())));
+    EXPECT_TRUE(device.upload(const_cast<std::byte *>(there.bytes), {tensor.bytes, tensor.numBytes()}).isOk());
+    EXPECT_TRUE(device.synchronize().isOk());
+    return there;
+  }
+  void *take(int64_t bytes) {
+    Result<DeviceMemory> made = device.allocate(std::max<int64_t>(bytes, 1));
+    EXPECT_TRUE(made) << made.status().message();
+    memory.push_back(std::move(*made));
+    EXPECT_TRUE(device.fill(memory.back().data(), std::byte{0xff}, bytes).isOk());
+    return memory.back().data();
+  }
+  std::vector<double> read(const void *from, int64_t count, DType dtype = DType::F32) {
+    Tensor tensor;
+    std::vector<std::byte> bytes(static_cast<size_t>(count) * byteSize(dtype));
+    EXPECT_TRUE(device.download(bytes, from).isOk());
+    EXPECT_TRUE(device.synchronize().isOk());
+    tensor.dtype = dtype;
+    tensor.shape = {count};
+    tensor.bytes = bytes.data();
+    return tensor.toDoubles();
+  }
+
+private:
+  Device &device;
+  std::vector<DeviceMemory> memory;
+};
+
+std::shared_ptr<const DevicePlan> share(Device &device, std::shared_ptr<DeviceProgram> program, Plan plan,
+                                        const Graph &graph, DeviceExecOptions options = {}) {
+  options.isInPlace = true;
+  plan.source = "*sizes.random";  // so that numbers for dropout are set
+  auto made = DevicePlan::create(std::make_shared<Plan>(std::move(plan)), std::move(program), device, graph, options);
+  EXPECT_TRUE(made) << made.status().message();
+  return *made;
+}
+
+DeviceExecutor executorOf(const std::shared_ptr<const DevicePlan> &plan) {
+  auto executor = DeviceExecutor::create(plan);
+  EXPECT_TRUE(executor) << executor.status().message();
+  return std::move(*executor);
+}
+
+void expectOk(const Status &status) {
+  EXPECT_TRUE(status.isOk()) << status.message();
+}
+
+/// Edges come in other orders outside, types of edges and rows of nodes do not.
+TEST_P(DeviceExecutorTest, TensorsOfTheDeviceAreReadAndWrittenWhereTheyAre) {
+  for (bool isWide : {false, true}) {
+    std::shared_ptr<DeviceProgram> program = load(isWide);
+    for (bool poison : {false, true})
+      for (const TestGraph &graph : unkindGraphs()) {
+        SCOPED_TRACE(graph.name + (isWide ? ", wide" : "") + (poison ? ", poisoned" : ""));
+        example::Values values(graph);
+        auto shared = share(*device, program, devicePlan(isWide), graph.make(isWide ? IdWidth::Wide : IdWidth::Fitting),
+                            {.poison = poison});
+        // Two executors of one plan, each with memory of its own, and other memory in each run.
+        DeviceExecutor executors[] = {executorOf(shared), executorOf(shared)};
+        Caller caller(*device);
+        const int64_t n = graph.numNodes(), edges = graph.numEdges(), types = graph.numRelations;
+        const Tensor x = caller.make({n, 2}, values.x), w = caller.make({edges}, values.w),
+                     scale = caller.make({1}, values.scale), gout = caller.make({n, 2}, values.gout);
+        for (int run = 0; run < 2; ++run) {
+          std::map<std::string, void *> places[2];
+          for (int i : {0, 1}) {
+            DeviceExecutor &executor = executors[i];
+            expectOk(executor.useMemory(caller.take(shared->workBytes())));
+            expectOk(executor.readInput("x", x));
+            expectOk(executor.readInput("w", w));
+            expectOk(executor.readInput("v", w));
+            expectOk(executor.readInput("scale", scale));
+            for (auto [name, count] : {std::pair("out", 2 * n), std::pair("by_type", types), std::pair("w", edges)})
+              expectOk(executor.placeOutput(name, places[i][name] = caller.take(count * 4)));
+            expectRuns(executor, Phase::Graph, Phase::Forward);
+          }
+          for (int i : {1, 0}) {
+            DeviceExecutor &executor = executors[i];
+            expectOk(executor.readInput("grad.out", gout));
+            for (auto [name, count] : {std::pair("gx", 2 * n), std::pair("gtype", types)})
+              expectOk(executor.placeOutput(name, places[i][name] = caller.take(count * 4)));
+            expectRuns(executor, Phase::Backward, Phase::Backward);
+            expectNear(caller.read(places[i]["out"], 2 * n), values.out(graph));
+            expectNear(caller.read(places[i]["by_type"], types), values.byType(graph));
+            expectNear(caller.read(places[i]["gtype"], types), values.gtype(graph));
+            EXPECT_EQ(caller.read(places[i]["w"], edges), values.w);
+          }
+        }
+      }
+  }
+}
+
+TEST_P(DeviceExecutorTest, TensorsOfOtherTypesAreConvertedOnTheDevice) {
+  const std::vector<double> values = {0, 1, -2.5, 1000, 0.375, -8};
+  for (Storage storage : {Storage::F64, Storage::F32, Storage::BF16, Storage::F16, Storage::Bool})
+    for (DType dtype : {DType::F64, DType::F32, DType::BF16, DType::F16, DType::I64}) {
+      Plan plan;
+      plan.name = "through";
+      plan.tables = {{"x", Domain::Node, {2}, storage}};
+      plan.inputs = {{"x", 0}};
+      plan.outputs = {{"y", 0}};
+      Caller caller(*device);
+      const Tensor x = caller.make({3, 2}, values, dtype);
+      DeviceExecutor executor = executorOf(share(*device, load(), plan, nodes(3).make(), {.inputs = {{"x", x}}}));
+      const DType wanted = storage == Storage::F64 ? DType::F64 : DType::F32;
+      void *place = caller.take(6 * 8);
+      expectOk(executor.useMemory(caller.take(4096)));
+      expectOk(executor.readInput("x", x));
+      expectOk(executor.placeOutput("y", place));
+      expectRuns(executor, Phase::Graph, Phase::Forward);
+      const bool isWhole = dtype == DType::I64;
+      EXPECT_EQ(caller.read(place, 6, wanted), storage == Storage::Bool
+                                                   ? (std::vector<double>{0, 1, 1, 1, isWhole ? 0.0 : 1.0, 1})
+                                               : isWhole ? (std::vector<double>{0, 1, -2, 1000, 0, -8})
+                                                         : values);
+    }
+}
+
+TEST_P(DeviceExecutorTest, NumbersOfDropoutMayComeFromTheDevice) {
+  DeviceExecutor executor = executorOf(share(*device, load(), oneStep("see_training"), nodes(1).make()));
+  Caller caller(*device);
+  const Tensor x = caller.make({1}, {4}), numbers = caller.make({2}, {7, 5}, DType::I64);
+  void *const place = caller.take(4);
+  expectOk(executor.useMemory(caller.take(4096)));
+  expectOk(executor.readInput("x", x));
+  auto found = [&] {
+    expectOk(executor.placeOutput("y", place));
+    expectRuns(executor, Phase::Graph, Phase::Forward);
+    return caller.read(place, 1)[0];
+  };
+  EXPECT_EQ(found(), -1);
+  executor.setTraining(numbers.bytes);
+  EXPECT_EQ(found(), 705);
+  executor.setTraining(7, 3);
+  EXPECT_EQ(found(), 703);
+  executor.setInference();
+  EXPECT_EQ(found(), -1);
+}
+
 TEST_P(DeviceExecutorTest, RunsAreTimedAsAWhole) {
   DeviceExecutor executor = make(kSmall, {.isRecorded = true, .isTimed = true});
   example::Values(kSmall).setAll(executor, kSmall);
@@ -714,6 +868,52 @@ TEST_F(DeviceCallsTest, OutputsOfAnotherTypeCannotBecomeInputs) {
   ASSERT_TRUE(executor.setInput("x", Tensor::fromDoubles({2, 2}, std::vector<double>{1, 2, 3, 4}, DType::F32)).isOk());
   EXPECT_EQ(executor.takeInput("y", "next").message(),
             "output `next` cannot become input `y`: their rows are stored in different ways");
+}
+
+TEST_F(DeviceCallsTest, RunsInTheCallersMemoryOnlyLaunch) {
+  auto shared = share(device, device.program(), devicePlan(), kSmall.make());
+  EXPECT_EQ(std::count(device.log.begin(), device.log.end(), "in_degree 1x64"), 1);
+  device.log.clear();
+  DeviceExecutor executor = executorOf(shared);
+  EXPECT_EQ(device.log, Log());
+  Caller caller(device);
+  const example::Values values(kSmall);
+  const Tensor x = caller.make({30, 2}, values.x), w = caller.make({200}, values.w),
+               scale = caller.make({1}, values.scale);
+  void *const memory = caller.take(shared->workBytes()), *const place = caller.take(800);
+  device.log.clear();
+  expectOk(executor.useMemory(memory));
+  for (auto [name, tensor] : {std::pair("x", &x), std::pair("w", &w), std::pair("v", &w), std::pair("scale", &scale)})
+    expectOk(executor.readInput(name, *tensor));
+  for (const char *name : {"out", "by_type", "w"})
+    expectOk(executor.placeOutput(name, place));
+  expectRuns(executor, Phase::Graph, Phase::Forward);
+  // Both orders of edges are copied before, one after; nothing waits. The graph phase has run.
+  EXPECT_EQ(device.log, (Log{"hector_copy_rows 1x256", "hector_copy_rows 1x256", "hector_set_random 1x32", "twice 1x64",
+                             "scale_rows 1x64", "gather 1x64", "sum_by_type 2x64", "join_by_type 1x256",
+                             "hector_copy_rows 1x256"}));
+}
+
+TEST_F(DeviceCallsTest, CallersMemoryIsChecked) {
+  auto shared = share(device, device.program(), devicePlan(), kSmall.make());
+  DeviceExecutor executor = executorOf(shared), other = make(devicePlan(), kSmall);
+  Caller caller(device);
+  const Tensor x = caller.make({30, 2}, numbers(60, 1)), w = caller.make({200}, numbers(200, 1));
+  EXPECT_EQ(executor.setInput("x", Tensor::fromDoubles({30, 2}, numbers(60, 1), DType::F32)).message(),
+            "the executor works in the caller's memory and copies nothing");
+  EXPECT_EQ(other.readInput("x", x).message(), "the executor has memory of its own; make it with `isInPlace`");
+  EXPECT_EQ(executor.readInput("w", w).message(), "there is no memory to work in; lend some first");
+  std::byte *const memory = static_cast<std::byte *>(caller.take(shared->workBytes() + 1));
+  EXPECT_EQ(executor.useMemory(memory + 1).message(), "memory that is lent has to start at a multiple of 256 bytes");
+  Tensor shifted = x;
+  shifted.bytes += 4;
+  EXPECT_EQ(executor.readInput("x", shifted).message(), "input `x` does not start at a multiple of 16 bytes; copy it");
+  shifted.bytes = x.bytes;
+  shifted.dtype = DType::F64;
+  EXPECT_EQ(executor.checkInput("x", shifted).message(),
+            "input `x` is F64, but is read as F32 where it is on the device; convert it");
+  EXPECT_EQ(executor.placeOutput("out", memory + 4).message(),
+            "the place for output `out` does not start at a multiple of 16 bytes");
 }
 
 // --- what does not fit ----------------------------------------------------------------------------------------------

@@ -132,6 +132,7 @@ private:
     return checkGuards("a fill");
   }
   Status doSynchronize() override { return Status::ok(); }
+  void doUseStream(std::optional<void *>) override {}  // all work is done at once
 
   Status doAllowShared(Kernel &, int64_t) override { return Status::ok(); }
   Status doLaunch(const Kernel &kernel, const LaunchShape &shape, const Arguments &arguments) override {

@@ -1,7 +1,8 @@
 /// Stands in for the CUDA driver in tests: device memory is host memory, and all work is done at once. Every program
 /// has the kernel `triple(int *numbers, int64_t count)`. `fakeCudaFail` makes the calls of one function fail,
 /// `fakeCudaLive` counts what was made and not released, `fakeCudaLoaded` is the code that was loaded last, and
-/// `fakeCudaGraph` describes the graph that was launched last. Graphs run in another order than they were made in.
+/// `fakeCudaGraph` describes the graph that was launched last, `fakeCudaStream` is where a kernel was launched last.
+/// Graphs run in another order than they were made in.
 
 #include <algorithm>
 #include <cstdint>
@@ -72,6 +73,8 @@ int release(const char *function, bool needsContext = true) {
   return 0;
 }
 
+void *launchStream = nullptr;  // that a kernel was launched in last
+
 int someEvent, someFunction, someStream, someModule, someContext;
 
 }  // namespace
@@ -88,6 +91,9 @@ const char *fakeCudaLoaded() {
 /// "triple 4x128+16; fill 160 after 0".
 const char *fakeCudaGraph() {
   return launched.c_str();
+}
+void *fakeCudaStream() {
+  return launchStream;
 }
 /// Objects, memory and current contexts.
 int64_t fakeCudaLive() {
@@ -226,8 +232,9 @@ int cuFuncGetParamInfo(void *, size_t index, size_t *offset, size_t *bytes) {
   *bytes = 8;
   return index < 2 ? 0 : 1;
 }
-int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
+int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *stream,
                    void **arguments, void **) {
+  launchStream = stream;
   triple(arguments)();
   return result("cuLaunchKernel");
 }

@@ -20,8 +20,9 @@ public:
     facts = {"Fake", 90, multiprocessors, int64_t{1} << 30, 1 << 20, 200 << 10};
   }
 
-  /// "gather 4x64": launches, with blocks and threads; "fill", "allow 65536", "replay", "wait",
-  /// and "record gather 4x64 after 0 2" for each launch of a recording, whose launches and fills are numbered from 0.
+  /// "gather 4x64": launches, with blocks and threads; "fill", "allow 65536", "replay", "wait", "lent stream",
+  /// "own stream", and "record gather 4x64 after 0 2" for each launch of a recording, whose launches and fills are
+  /// numbered from 0.
   std::vector<std::string> log;
   /// The arguments of the last launch of each kernel.
   std::map<std::string, Arguments> arguments;
@@ -59,7 +60,9 @@ private:
     return kernel.name() + " " + std::to_string(shape.blocks) + "x" + std::to_string(shape.threads);
   }
 
-  Result<void *> doAllocate(int64_t bytes) override { return std::malloc(static_cast<size_t>(bytes)); }
+  Result<void *> doAllocate(int64_t bytes) override {
+    return std::aligned_alloc(256, (static_cast<size_t>(bytes) + 255) / 256 * 256);
+  }
   void doFree(void *memory) override { std::free(memory); }
   Status doUpload(void *target, std::span<const std::byte> source) override {
     std::memcpy(target, source.data(), source.size());
@@ -83,6 +86,7 @@ private:
     log.push_back("wait");
     return isFailing ? Status::failed("a kernel failed") : Status::ok();
   }
+  void doUseStream(std::optional<void *> stream) override { log.push_back(stream ? "lent stream" : "own stream"); }
   Status doAllowShared(Kernel &, int64_t bytes) override {
     log.push_back("allow " + std::to_string(bytes));
     return Status::ok();

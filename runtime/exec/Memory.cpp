@@ -12,8 +12,7 @@
 namespace hector::exec {
 
 static constexpr int64_t kTooMany = std::numeric_limits<int64_t>::max();
-static constexpr int64_t kAlignment = 64;         // a line of a CPU's caches
-static constexpr int64_t kDeviceAlignment = 256;  // as `Device::allocate` aligns
+static constexpr int64_t kAlignment = 64;  // a line of a CPU's caches
 
 static int64_t add(int64_t a, int64_t b) {
   int64_t sum = 0;
@@ -25,15 +24,15 @@ static int64_t multiply(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? kTooMany : product;
 }
 
-/// The rows in which pieces leave their parts of a total.
-static int64_t rowsOfTotal(TotalSpec::Slots slots, int64_t pieces, int64_t targets) {
+/// The rows in which the pieces of a launch, or its rows, leave their parts of a total.
+static int64_t rowsOfTotal(TotalSpec::Slots slots, int64_t pieces, int64_t targets, int64_t rows) {
   switch (slots) {
   case TotalSpec::Slots::Sorted:
     return add(pieces, targets);
   case TotalSpec::Slots::Full:
     return multiply(pieces, targets);
-  case TotalSpec::Slots::PerRow:
-    return pieces;
+  case TotalSpec::Slots::Rows:
+    return rows;
   }
   return 0;
 }
@@ -313,7 +312,7 @@ int64_t tableBytes(const TableSpec &table, const GraphNumbers &graph) {
 }
 
 int64_t MemoryPlan::peakBytes() const {
-  return add(arenaBytes, add(indexBytes, inputBytes));
+  return add(add(arenaBytes, graphBytes), add(indexBytes, inputBytes));
 }
 
 std::vector<MemoryPlan::Table> findLifetimes(const Plan &plan) {
@@ -381,7 +380,8 @@ static MemoryPlan layOut(const Plan &plan, const GraphNumbers &graph, std::span<
     needs.totals.reserve(launch.totals.size());
     for (const TotalSpec &total : launch.totals) {
       const int64_t targets = graph.rows[total.target], pieces = launches[i].pieces;
-      needs.totals.push_back({multiply(rowsOfTotal(total.slots, pieces, targets), total.rowBytes), step, step});
+      needs.totals.push_back(
+          {multiply(rowsOfTotal(total.slots, pieces, targets, graph.rows[launch.domain]), total.rowBytes), step, step});
       all.push_back(&needs.totals.back());
     }
     if (launch.device) {
@@ -428,13 +428,43 @@ MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<con
   return memory;
 }
 
+std::vector<bool> findGraphTables(const Plan &plan) {
+  std::vector<bool> isOfGraph(plan.tables.size());
+  for (const Step &step : plan.steps)
+    if (step.phase == Phase::Graph)
+      for (int table : step.launch.outputs)
+        isOfGraph[table] = true;
+  return isOfGraph;
+}
+
+bool isCopied(const Plan &plan, const Port &input, const GraphNumbers &graph, const InputTensors &inputs) {
+  const TableSpec &table = plan.tables[input.table];
+  auto tensor = inputs.find(input.name);
+  return isMoved(table, graph) || table.storage == Storage::Bool ||
+         (tensor != inputs.end() && tensor->second.dtype != dtypeOf(table.storage));
+}
+
 MemoryPlan planDeviceMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
-                            Places places) {
-  MemoryPlan memory = layOut(plan, graph, launches, 0, kDeviceAlignment, {}, places);
+                            Places places, Outputs outputs, const InputTensors &inputs) {
+  const bool isInPlace = outputs == Outputs::Outside;
+  std::vector<bool> isOutside;
+  int64_t graphBytes = 0;
+  if (isInPlace) {
+    isOutside = findOutside(plan, graph);
+    const std::vector<bool> isOfGraph = findGraphTables(plan);
+    for (size_t i = 0; i < isOutside.size(); ++i)
+      if (isOfGraph[i]) {
+        isOutside[i] = true;
+        graphBytes = add(graphBytes, tableBytes(plan.tables[i], graph));
+      }
+  }
+  MemoryPlan memory = layOut(plan, graph, launches, 0, kDeviceAlignment, isOutside, places);
+  memory.graphBytes = graphBytes;
   for (const Form &form : formsOfKernels(plan))
     memory.indexBytes = add(memory.indexBytes, arrayBytes(form, graph));
   for (const Port &port : plan.inputs)
-    memory.inputBytes = add(memory.inputBytes, tableBytes(plan.tables[port.table], graph));
+    if (!isInPlace || isCopied(plan, port, graph, inputs))
+      memory.inputBytes = add(memory.inputBytes, tableBytes(plan.tables[port.table], graph));
   return memory;
 }
 
@@ -454,6 +484,8 @@ static std::string describe(const Plan &plan, const GraphNumbers &graph, const M
     text += " (the largest table, " + inTicks(largest->name) + ", has " + counted(graph.rows[largest->domain], "row") +
             " and takes " + bytes(most) + ")";
   text += ", index arrays " + bytes(memory.indexBytes);
+  if (memory.graphBytes > 0)
+    text += ", tables of the graph phase " + bytes(memory.graphBytes);
   if (memory.inputBytes > 0)
     text += ", copies of inputs " + bytes(memory.inputBytes);
   return text;

@@ -9,8 +9,8 @@
 ///
 /// Whatever the phases Graph and Weights leave is needed throughout, and so are inputs. Outputs are needed from where
 /// they are written to the last step: when a phase runs again, its outputs are computed again. Inputs lie outside of
-/// the arena: in the caller's memory where the plan can read it as it is, else in copies. On a GPU inputs and index
-/// arrays are always copies.
+/// the arena: in the caller's memory where the plan can read it as it is, else in copies. On a GPU index arrays are
+/// always copies, and so are inputs unless the caller has them there.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -69,6 +69,7 @@ struct MemoryPlan {
   int64_t arenaBytes = 0;
   int64_t indexBytes = 0;  // the forms that the plan reads; on the CPU also those that they are made from
   int64_t inputBytes = 0;  // copies of inputs, as far as it is known that they are copied
+  int64_t graphBytes = 0;  // tables of the graph phase, where they lie outside of the arena
 
   int64_t peakBytes() const;
 };
@@ -95,13 +96,26 @@ using InputTensors = std::map<std::string, Tensor>;
 MemoryPlan planMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches, int threads,
                       const InputTensors &inputs = {}, Outputs outputs = Outputs::InArena);
 
+/// At a multiple of how many bytes blocks start on a GPU, as `Device::allocate` aligns.
+inline constexpr int64_t kDeviceAlignment = 256;
+
 /// Whether blocks that are not needed at the same time may share bytes.
 enum class Places : uint8_t { Shared, Own };
 
 /// The same on a GPU, where threads have no scratch memory. With `Places::Own` no two blocks share bytes, so that only
-/// launches that read what others write have to wait for them.
+/// launches that read what others write have to wait for them. Inputs are copied. With `Outputs::Outside` only
+/// those are that the plan cannot read where they are, where `inputs` say what types they have, and tables of the graph
+/// phase have no place in the arena.
 MemoryPlan planDeviceMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,
-                            Places places = Places::Shared);
+                            Places places = Places::Shared, Outputs outputs = Outputs::InArena,
+                            const InputTensors &inputs = {});
+
+/// Which tables the graph phase writes. They depend on the graph alone, so that all runs may read the same ones.
+std::vector<bool> findGraphTables(const Plan &plan);
+
+/// Whether an input that is on the device is copied before a plan reads it: its rows have another order outside, its
+/// numbers another type, or its bytes may be any.
+bool isCopied(const Plan &plan, const Port &input, const GraphNumbers &graph, const InputTensors &inputs);
 
 /// Fails if a plan needs more than `limit` bytes (0: no limit) or more than there are: "`rgat` needs 1.2 GiB: tables
 /// and scratch memory 1.0 GiB (the largest table, `att`, 0.5 GiB), index arrays 0.2 GiB; the limit is 1.0 GiB".

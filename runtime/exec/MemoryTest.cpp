@@ -171,10 +171,12 @@ TEST(MemoryPlanTest, FewPiecesNeedScratchForFewThreads) {
 TEST(MemoryPlanTest, SortedTotalsHaveARowPerPieceAndTarget) {
   Plan plan = chain(1);
   plan.steps[0].launch.totals = {{TotalSpec::Slots::Sorted, Domain::Node, 64},
-                                 {TotalSpec::Slots::Full, Domain::Node, 64}};
+                                 {TotalSpec::Slots::Full, Domain::Node, 64},
+                                 {TotalSpec::Slots::Rows, Domain::One, 64}};
   MemoryPlan memory = planMemory(plan, graphOf(5, 0), std::vector<LaunchNumbers>{{7, 1}}, 1);
   EXPECT_EQ(memory.launches[0].totals[0].bytes, (7 + 5) * 64);
   EXPECT_EQ(memory.launches[0].totals[1].bytes, 7 * 5 * 64);
+  EXPECT_EQ(memory.launches[0].totals[2].bytes, 5 * 64);  // one for each row
 }
 
 TEST(MemoryPlanTest, InputsInAnotherOrderAreCopied) {

@@ -61,9 +61,9 @@ static Pieces cutForDevice(const Launch &launch, const GraphNumbers &numbers, in
                            int64_t step) {
   constexpr int64_t kMostTotalBytes = int64_t{64} << 20;
   double bytesPerPiece = 0;
-  bool isPerRow = false;
   for (const TotalSpec &total : launch.totals) {
-    isPerRow |= total.slots == TotalSpec::Slots::PerRow;
+    if (total.slots == TotalSpec::Slots::Rows)
+      continue;  // as many rows, however they are cut
     const bool isSorted = total.slots == TotalSpec::Slots::Sorted;
     bytesPerPiece +=
         static_cast<double>(total.rowBytes) * static_cast<double>(isSorted ? 1 : numbers.rows[total.target]);
@@ -75,11 +75,6 @@ static Pieces cutForDevice(const Launch &launch, const GraphNumbers &numbers, in
   }
   Pieces pieces;
   pieces.units = numbers.rows[launch.domain];
-  if (isPerRow) {
-    pieces.grain = 1;
-    pieces.count = pieces.units;
-    return pieces;
-  }
   const int64_t rows = pieces.units / most + (pieces.units % most != 0 ? 1 : 0);
   pieces.grain = std::max(least, (rows + step - 1) / step * step);
   pieces.count = numChunks(pieces.units, pieces.grain);

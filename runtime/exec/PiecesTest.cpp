@@ -126,12 +126,14 @@ TEST(PiecesTest, WarpsTakePiecesOf16Rows) {
 TEST(PiecesTest, TotalsForWarpsAreBounded) {
   constexpr int64_t kMiB = 1 << 20;
   const TotalSpec sorted = {TotalSpec::Slots::Sorted, Domain::EdgeType, kMiB, "j"},
-                  full = {TotalSpec::Slots::Full, Domain::EdgeType, kMiB, "j"};
+                  full = {TotalSpec::Slots::Full, Domain::EdgeType, kMiB, "j"},
+                  byRow = {TotalSpec::Slots::Rows, Domain::EdgeType, kMiB, "j"};
   EXPECT_EQ(cutRows(1'000'000, 10, {sorted}, 132).count, 64);
   EXPECT_EQ(cutRows(1'000'000, 10, {full}, 132).count, 6);
   EXPECT_EQ(cutRows(1'000'000, 1000, {full}, 132).count, 1);
   EXPECT_EQ(cutRows(1'000'000, 6, {sorted, full}, 132).count, 9);
   EXPECT_EQ(cutRows(1'000'000, 0, {full}, 132).count, cutRows(1'000'000, 0, {}, 132).count);
+  EXPECT_EQ(cutRows(1'000'000, 10, {byRow}, 132).count, cutRows(1'000'000, 10, {}, 132).count);
 }
 
 TEST(PiecesTest, BlocksTakePiecesOfSeveralTiles) {

@@ -178,10 +178,10 @@ private:
         return "has totals of " + counted(total.rowBytes, "byte") + ", which is no multiple of 64";
       if (total.join.empty())
         return "has a total and no join";
-      if (!isDomain(total.target) || total.slots > TotalSpec::Slots::PerRow)
+      if (!isDomain(total.target) || total.slots > TotalSpec::Slots::Rows)
         return "has a total of no domain";
-      if (total.slots == TotalSpec::Slots::PerRow && !(launch.device && launch.device->schedule == Schedule::Pieces))
-        return "has a total with a part for every row, which only pieces of a GPU have";
+      if (total.slots == TotalSpec::Slots::Rows && !launch.device)
+        return "has totals with a slot for each row, which only launches on a GPU have";
     }
     if (launch.device)
       if (Fault fault = checkDevice(launch); !fault.empty())
@@ -197,7 +197,9 @@ private:
   static Fault checkDevice(const Launch &launch) {
     constexpr int64_t kMostTileRows = 1 << 10;
     const DeviceLaunch &device = *launch.device;
-    if (device.lanes < 1 || device.lanes > 32 || (device.lanes & (device.lanes - 1)) != 0)
+    const bool isBlock =
+        device.lanes == device.threads && (device.schedule == Schedule::Units || device.schedule == Schedule::Tiles);
+    if (!isBlock && (device.lanes < 1 || device.lanes > 32 || (device.lanes & (device.lanes - 1)) != 0))
       return "has groups of " + counted(device.lanes, "lane") + ", which is no power of 2 up to 32";
     if (device.threads < 32 || device.threads > 1024 || device.threads % 32 != 0)
       return "has blocks of " + counted(device.threads, "thread") + ", which is no multiple of 32 up to 1024";
@@ -208,8 +210,10 @@ private:
              std::to_string(kMostSharedBytes) + " are possible";
     if (device.schedule > Schedule::Chunks)
       return "has a schedule that does not exist";
-    if (device.schedule != Schedule::Pieces && device.schedule != Schedule::Tiles && !launch.totals.empty())
-      return "has totals, but no pieces";
+    const bool hasPieces = device.schedule == Schedule::Pieces || device.schedule == Schedule::Tiles;
+    for (const TotalSpec &total : launch.totals)
+      if (!hasPieces && total.slots != TotalSpec::Slots::Rows)
+        return "has totals, but no pieces";
     if (device.tileRows < 1 || device.tileRows > kMostTileRows)
       return "has tiles of " + counted(device.tileRows, "row") + "; 1 to " + std::to_string(kMostTileRows) +
              " are possible";

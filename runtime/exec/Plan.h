@@ -49,7 +49,7 @@ struct TotalSpec {
   enum class Slots : uint8_t {
     Sorted,  // rows come sorted by target: piece p and target t share row p + t; pieces + targets rows
     Full,    // they do not: row p · targets + t; pieces · targets rows
-    PerRow,  // on GPUs: every row is a piece and has row p; the join looks for those of each target
+    Rows,    // each row of the launch's domain leaves what it adds, on a GPU: as many rows as the domain has
   };
   Slots slots = Slots::Full;
   Domain target = Domain::One;
@@ -87,7 +87,7 @@ inline constexpr int64_t kMostSharedBytes = 227 << 10;
 /// are written, buffers, index arrays, a pointer for each total, one for what Chunks carry, and `cuda::Sizes`.
 struct DeviceLaunch {
   Schedule schedule = Schedule::Units;
-  int lanes = 1;                        // of a group: 1, 2, 4, 8, 16 or 32
+  int lanes = 1;                        // of a group: 1, 2, 4, 8, 16 or 32, or all threads of the block
   int threads = 256;                    // of a block
   int blocks = 1;                       // of Tiles: that a multiprocessor has room for at a time
   int64_t sharedBytes = 0;              // of a block

@@ -78,6 +78,17 @@ TEST(PlanTest, TotalsHaveAJoin) {
             "step 4 (sum_by_type) has a total and no join");
 }
 
+TEST(PlanTest, RowsHaveSlotsOnAGpuOnly) {
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps[4].launch.totals[0].slots = TotalSpec::Slots::Rows; }),
+            "step 4 (sum_by_type) has totals with a slot for each row, which only launches on a GPU have");
+  EXPECT_EQ(faultOf([](Plan &p) {
+              p = example::devicePlan();
+              p.steps[4].launch.totals[0].slots = TotalSpec::Slots::Rows;
+              p.steps[4].launch.device->schedule = Schedule::Units;
+            }),
+            "");
+}
+
 /// What is wrong with the example on a GPU once its last launch is changed.
 template <class F> static std::string deviceFaultOf(F &&change) {
   return faultOf([&](Plan &plan) {
@@ -93,6 +104,9 @@ TEST(PlanTest, GridsArePossible) {
             step + "groups of 24 lanes, which is no power of 2 up to 32");
   EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.lanes = 0; }),
             step + "groups of 0 lanes, which is no power of 2 up to 32");
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.lanes = 256; }),
+            step + "groups of 256 lanes, which is no power of 2 up to 32");
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.schedule = Schedule::Tiles, d.lanes = 256; }), "");
   EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.threads = 100; }),
             step + "blocks of 100 threads, which is no multiple of 32 up to 1024");
   EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.threads = 2048; }),

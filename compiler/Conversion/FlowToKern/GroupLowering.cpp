@@ -539,6 +539,21 @@ mlir::LogicalResult GroupLowering::lowerFlat() {
   return mlir::success();
 }
 
+/// Whether an op takes less time than its row would in shared memory: it multiplies, adds and the like, and reads rows
+/// of the loop's inputs.
+static bool isCheaperAgain(Operation *op) {
+  if (!mlir::isa<flow::AddOp, flow::SubOp, flow::MulOp, flow::DivOp, flow::NegOp, flow::ChainOp, flow::ReshapeOp>(op))
+    return false;
+  for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+    Operation *source = op->getOperand(i).getDefiningOp();
+    const Map map = flow::readMap(op, i);
+    const bool isInput = !source && (map == Map::Self || map == Map::One || map == Map::EdgeType || map == Map::NodeType);
+    if (!isInput && !(source && (mlir::isa<flow::ConstantOp>(source) || isCheaperAgain(source))))
+      return false;
+  }
+  return true;
+}
+
 mlir::LogicalResult GroupLowering::lowerGemm() {
   const Domain domain = group.getDomain();
   mlir::Block &body = group.getBody().front();
@@ -672,6 +687,14 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
       places.at(domain).after(builder);
       store(rows.at(value), static_cast<unsigned>(i), value.getLoc());
     }
+  // On a GPU, both loops over a tile give a row to the same lanes.
+  llvm::SetVector<Operation *> again;
+  auto computeAgain = [&](auto &self, Operation *op) -> void {
+    for (Value operand : op->getOperands())
+      if (Operation *source = operand.getDefiningOp(); source && !mlir::isa<flow::ConstantOp>(source))
+        self(self, source);
+    again.insert(op);
+  };
   for (Operation &op : body.without_terminator()) {
     if (!before.contains(&op) || endsLoop(&op))
       continue;
@@ -679,7 +702,9 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
     bool isReadAfter = llvm::any_of(value.getUsers(), [&](Operation *user) {
       return !before.contains(user) && !isTileProduct(user) && !mlir::isa<flow::YieldOp>(user);
     });
-    if (isReadAfter) {
+    if (isReadAfter && isGpu && isCheaperAgain(&op)) {
+      computeAgain(computeAgain, &op);
+    } else if (isReadAfter) {
       auto found = packed.find({value.getAsOpaquePointer(), Map::Self});
       Value buffer = found != packed.end() ? found->second : Value();
       if (!buffer) {
@@ -729,7 +754,7 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
   // After them.
   kern::ForOp second = enter();
   for (Operation &op : body.without_terminator()) {
-    if (before.contains(&op) || isTileProduct(&op) || mlir::isa<flow::ConstantOp>(op))
+    if ((before.contains(&op) && !again.contains(&op)) || isTileProduct(&op) || mlir::isa<flow::ConstantOp>(op))
       continue;
     places.at(domain).after(builder);
     if (mlir::failed(endsLoop(&op) ? lowerTerminal(&op) : lowerRowOp(&op)))

@@ -219,34 +219,6 @@ void KernelWriter::writeMap(kern::MapOp map) {
   rows[result] = {.name = name};
 }
 
-/// The factors of the axes in a sum of products with constants, and what is added to them; nothing if it is none.
-static std::optional<llvm::SmallVector<int64_t>> stridesOf(AffineExpr offset, unsigned numAxes) {
-  llvm::SmallVector<int64_t> strides(numAxes + 1);
-  if (auto axis = mlir::dyn_cast<mlir::AffineDimExpr>(offset)) {
-    strides[axis.getPosition()] = 1;
-    return strides;
-  }
-  if (auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(offset)) {
-    strides.back() = constant.getValue();
-    return strides;
-  }
-  auto both = mlir::dyn_cast<mlir::AffineBinaryOpExpr>(offset);
-  if (!both)
-    return std::nullopt;
-  auto left = stridesOf(both.getLHS(), numAxes), right = stridesOf(both.getRHS(), numAxes);
-  auto factor = mlir::dyn_cast<mlir::AffineConstantExpr>(both.getRHS());
-  if (!left || !right)
-    return std::nullopt;
-  for (auto [i, stride] : llvm::enumerate(*left))
-    if (both.getKind() == mlir::AffineExprKind::Add)
-      stride += (*right)[i];
-    else if (both.getKind() == mlir::AffineExprKind::Mul && factor)
-      stride *= factor.getValue();
-    else
-      return std::nullopt;
-  return left;
-}
-
 /// A product of two matrices within a row: result[k0][k1] = Σ a·b, where `a` has no k1, and `b` no k0 and the numbers
 /// of a row of k1 side by side.
 bool KernelWriter::writeMatrixProduct(kern::MapOp map) {
@@ -263,7 +235,7 @@ bool KernelWriter::writeMatrixProduct(kern::MapOp map) {
         kern::elementType(map.getOperand(i).getType()) != element || (row.isPointer && !cpp::isStoredAsIs(row.stored)))
       return false;
     AffineExpr offset = mlir::cast<mlir::AffineMapAttr>(map.getMaps()[i]).getValue().getResult(0);
-    auto found = stridesOf(offset, 3);
+    auto found = cpp::stridesOf(offset, 3);
     if (!found)
       return false;
     strides[i] = *found;

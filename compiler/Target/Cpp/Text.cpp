@@ -107,6 +107,33 @@ std::string bare(const std::string &text) {
   return text.substr(1, text.size() - 2);
 }
 
+std::optional<llvm::SmallVector<int64_t>> stridesOf(AffineExpr offset, unsigned numAxes) {
+  llvm::SmallVector<int64_t> strides(numAxes + 1);
+  if (auto axis = mlir::dyn_cast<mlir::AffineDimExpr>(offset)) {
+    strides[axis.getPosition()] = 1;
+    return strides;
+  }
+  if (auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(offset)) {
+    strides.back() = constant.getValue();
+    return strides;
+  }
+  auto both = mlir::dyn_cast<mlir::AffineBinaryOpExpr>(offset);
+  if (!both)
+    return std::nullopt;
+  auto left = stridesOf(both.getLHS(), numAxes), right = stridesOf(both.getRHS(), numAxes);
+  auto factor = mlir::dyn_cast<mlir::AffineConstantExpr>(both.getRHS());
+  if (!left || !right)
+    return std::nullopt;
+  for (auto [i, stride] : llvm::enumerate(*left))
+    if (both.getKind() == mlir::AffineExprKind::Add)
+      stride += (*right)[i];
+    else if (both.getKind() == mlir::AffineExprKind::Mul && factor)
+      stride *= factor.getValue();
+    else
+      return std::nullopt;
+  return left;
+}
+
 std::string offsetText(AffineExpr expr, const std::vector<std::string> &axes) {
   if (auto dim = mlir::dyn_cast<mlir::AffineDimExpr>(expr))
     return axes[dim.getPosition()];

@@ -5,8 +5,10 @@
 #include "runtime/exec/Form.h"
 
 #include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/SmallVector.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,8 @@ std::string literal(const std::string &space, double value, mlir::Type element);
 std::string bare(const std::string &text);
 /// An offset, for axes of these names. A sum is in parentheses.
 std::string offsetText(mlir::AffineExpr expr, const std::vector<std::string> &axes);
+/// The factors of the axes in a sum of products with constants, and what is added to them; nothing if it is none.
+std::optional<llvm::SmallVector<int64_t>> stridesOf(mlir::AffineExpr offset, unsigned numAxes);
 /// The offset of a point in row-major order.
 mlir::AffineExpr rowMajor(llvm::ArrayRef<int64_t> sizes, mlir::MLIRContext *context);
 /// `place` times `size`.

@@ -329,6 +329,10 @@ void CudaWriter::writeChunks(Writer &out) {
   if (hasPairs)
     below.insert(below.begin(), &inner.getBody().front());
   llvm::DenseSet<Operation *> loaded;
+  auto numInFlight = [&] { return rowsInFlight(ofUnit.registers + ofRow.registers, isInOrder, isInRuns()); };
+  // In runs, a group joins neighbouring rows before it joins with others, unless joins are as cheap as that.
+  const bool isCheap =
+      launch.partBytes <= 16 && llvm::none_of(state, [](Operation *op) { return mlir::isa<kern::FoldOp>(op); });
   writeMember(members, "Read read(int64_t " + row + ")", [&] {
     if (hasPairs) {
       body.line("const int64_t " + pair + " = " + edgeColumn(placeColumn) + "[" + row + "];");
@@ -343,12 +347,18 @@ void CudaWriter::writeChunks(Writer &out) {
         addField(ofRow, load.getResult());
         loaded.insert(load);
       }
+    if (isInRuns() && !isCheap && numInFlight() > 1)
+      for (const auto &[type, parameter] : parameters())
+        if (cpp::hasWord(body.text(), parameter + "[" + row + "]") ||
+            cpp::hasWord(body.text(), parameter + " + " + row))
+          prologue.push_back(type + parameter + " = cuda::aligned(this->" + parameter + ");");
     body.line("return {" + llvm::join(ofRow.names, ", ") + "};");
   });
   readFields(ofRow, "read");
+  writesLater = isInRuns();
   writeMember(members,
               "void take(Part &part, const Unit &from, const Read &read, int64_t " + unit + ", int64_t " + row +
-                  ", bool isThere)",
+                  ", bool isThere" + (writesLater ? ", Written &written)" : ")"),
               [&] {
                 isTaking = true;
                 for (mlir::Block *level : below)
@@ -361,6 +371,15 @@ void CudaWriter::writeChunks(Writer &out) {
                 if (hasPairs && cpp::hasWord(body.text(), pair))
                   prologue.push_back("const int64_t " + pair + " = read." + pair + ";");
               });
+  if (writesLater)
+    writeMember(members, "void write(int64_t " + row + ", const Written &written)", [&] {
+      if (!later.empty()) {
+        body.line("if (!lanes.isFirst())");
+        body.indented("return;");
+      }
+      for (const auto &[member, store] : later)
+        body.line(store);
+    });
   levels = {unitLoop.getDomain()};
   writeMember(members, "void join(Part &part, const Part &next)", [&] {
     for (Operation *op : state)
@@ -405,7 +424,13 @@ void CudaWriter::writeChunks(Writer &out) {
   out.open("struct Part");
   out.append(parts);
   endStruct();
-  for (const auto &[title, fields] : {std::pair("struct Unit", &ofUnit), std::pair("struct Read", &ofRow)}) {
+  Fields ofWritten;
+  for (const auto &[member, store] : later)
+    ofWritten.lines.push_back(member);
+  for (const auto &[title, fields] :
+       {std::pair("struct Unit", &ofUnit), std::pair("struct Read", &ofRow), std::pair("struct Written", &ofWritten)}) {
+    if (fields == &ofWritten && !writesLater)
+      continue;
     if (fields->lines.empty()) {
       out.line(std::string(title) + " {};");
       continue;
@@ -433,12 +458,9 @@ void CudaWriter::writeChunks(Writer &out) {
     out.line("HECTOR_CUDA_KERNEL(" + title + ")");
   };
   const std::string group = std::to_string(lanes), part = "static_cast<" + name + "::Part *>(carry)";
-  const int inFlight = rowsInFlight(ofUnit.registers + ofRow.registers, isInOrder, isInRuns());
+  const int inFlight = numInFlight();
   std::string walker = "walkChunks<" + group + ", " + std::to_string(inFlight);
   if (isInRuns()) {
-    // A group joins what it takes before it joins with others: neighbouring rows, unless joins are as cheap as that.
-    const bool isCheap =
-        launch.partBytes <= 16 && llvm::none_of(state, [](Operation *op) { return mlir::isa<kern::FoldOp>(op); });
     const int rows = isCheap ? 1 : inFlight;
     walker = "walkRuns<" + group + ", " + std::to_string(rows) + ", " + std::to_string(inFlight / rows);
   }

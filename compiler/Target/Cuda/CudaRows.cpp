@@ -40,7 +40,7 @@ CudaWriter::Combining CudaWriter::combiningOf(kern::MapOp map) const {
   int64_t results = cpp::product(map.getSizes());
   if (results == 1)
     return Combining::All;
-  return results <= lanes ? Combining::Parts : Combining::Serial;
+  return !isWide && results <= lanes ? Combining::Parts : Combining::Serial;
 }
 
 /// Whether a reader wants numbers of a row that may belong to other lanes.
@@ -78,13 +78,19 @@ bool CudaWriter::isRandom(Value row) {
 
 bool CudaWriter::isKeptInRegisters(Value row) {
   const int64_t size = kern::rowSize(row.getType());
-  return ownNumbers(size) <= kMostOwn && (size <= lanes || !isRandom(row));
+  return ownNumbers(size) <= kMostOwn && ((size <= lanes && !isWide) || !isRandom(row));
+}
+
+/// Whether each number of a long row is a sum of one term: of an outer product.
+bool CudaWriter::isSumOfOne(kern::MapOp map) const {
+  return isWide && map.getCombine() == ReduceKind::Sum && map.getReduced().front() == 1 &&
+         kern::rowSize(map.getResult().getType()) > 1;
 }
 
 /// Whether a statement is computed where it is read, and not before.
 bool CudaWriter::isInlined(kern::MapOp map) {
   Value result = map.getResult();
-  if (map.getCombine() || map.getFn() == Fn::Dropout || result.use_empty())
+  if ((map.getCombine() && !isSumOfOne(map)) || map.getFn() == Fn::Dropout || result.use_empty())
     return false;
   const bool isCopy =
       map.getFn() == Fn::Copy && kern::elementType(map.getOperand(0).getType()) == kern::elementType(result.getType());
@@ -148,8 +154,9 @@ std::string CudaWriter::numberAt(Value value, const Point &point) {
   const Row &row = rows.at(value);
   const int64_t size = kern::rowSize(value.getType());
   if (auto map = mlir::dyn_cast_or_null<kern::MapOp>(row.op))
-    return expression(map, size == 1 ? pointOf(map.getSizes(), "0", 0)
-                                     : pointOf(map.getSizes(), point.place, point.ownSize));
+    return map.getCombine() ? combinedOne(map, point)
+                            : expression(map, size == 1 ? pointOf(map.getSizes(), "0", 0)
+                                                        : pointOf(map.getSizes(), point.place, point.ownSize));
   if (size == 1)
     return row.name;
   if (row.isPointer) {
@@ -160,6 +167,12 @@ std::string CudaWriter::numberAt(Value value, const Point &point) {
   if (point.ownSize == size)
     return row.name + "[c]";
   return "lanes.at(" + row.name + ", " + bare(point.place) + ")";
+}
+
+/// A number of a row whose sums have one term each.
+std::string CudaWriter::combinedOne(kern::MapOp map, const Point &point) {
+  return "(" + literal(0, kern::elementType(map.getResult().getType())) + " + " +
+         expression(map, pointOf(allAxes(map), point.place, point.ownSize)) + ")";
 }
 
 std::string CudaWriter::expression(kern::MapOp map, const Point &point) {
@@ -197,7 +210,7 @@ void CudaWriter::loopOwn(int64_t size, const std::vector<std::string> &lines, bo
   const bool needsPlace = llvm::any_of(lines, [](const std::string &line) { return cpp::hasWord(line, "k"); });
   const bool needsGuard = isGuarded && !isFull;
   const bool isBraced = needsPlace || lines.size() > 1;
-  body.line(ownNumbers(size) <= kMostOwn ? "HECTOR_UNROLL" : "HECTOR_KEEP_LOOP");
+  body.line(ownNumbers(size) <= kMostOwn ? "HECTOR_UNROLL" : isWide ? "HECTOR_UNROLL_SOME" : "HECTOR_KEEP_LOOP");
   std::string head = "for (int c = 0; c < " + std::to_string(ownNumbers(size)) + "; ++c)";
   if (!isBraced && !needsGuard) {
     body.line(head);
@@ -237,7 +250,7 @@ exec::TableSpec CudaWriter::bufferSpec(const std::string &name, Domain domain, T
 /// Memory of the group that all of its lanes read: shared memory, or for long rows a table that the launch has for
 /// itself, with a row for each row of the loop.
 std::string CudaWriter::takeShared(const std::string &base, Type element, int64_t size) {
-  constexpr int64_t kMostBytes = 8 * 1024;  // of a row
+  const int64_t kMostBytes = isWide ? 64 * 1024 - groupBytes : 8 * 1024;  // of a row
   std::string name = uniqueInKernel(base), number = cpp::storageName(space, element);
   const int64_t bytes = cpp::roundUp(size * cpp::numberBytes(element), 16);
   // Of a block that takes tiles, all memory but that of the groups is known by now.
@@ -267,7 +280,7 @@ std::string CudaWriter::takeBlock(const std::string &base, Type element, int64_t
 void CudaWriter::define(Value value, const std::string &name) {
   const int64_t size = kern::rowSize(value.getType());
   rows[value] = {.name = name};
-  if (size <= lanes || !isRandom(value))
+  if (size == 1 || (size <= lanes && !isWide) || !isRandom(value))
     return;
   Type element = kern::elementType(value.getType());
   std::string shared = takeShared(name + "_shared", element, size);
@@ -338,6 +351,8 @@ void CudaWriter::writeMap(kern::MapOp map) {
 
 /// A statement that combines numbers along one more axis.
 void CudaWriter::writeCombine(kern::MapOp map) {
+  if (writeMatrixProduct(map))
+    return;
   Value result = map.getResult();
   Type element = kern::elementType(result.getType());
   std::string type = numberName(element);
@@ -476,10 +491,10 @@ void CudaWriter::writeLoad(kern::LoadOp load) {
   std::string name = unique(table + "_" + cpp::levelName(load.getLevel()));
   if (auto copied = ahead.find(load); copied != ahead.end()) {
     if (size == 1)
-      body.line("const " + numberName(stored) + " " + name + " = " + copied->second + "[" + tileRow + "];");
+      body.line("const " + numberName(stored) + " " + name + " = " + copied->second + "[" + aheadPlace(tileRow, 1) + "];");
     else
       body.line("const auto " + name + " = lanes.load<" + std::to_string(size) + ">(" + copied->second + " + " +
-                cpp::times(tileRow, size) + ");");
+                aheadPlace(tileRow, size) + ");");
     rows[load.getResult()] = {.name = name};
     return;
   }
@@ -507,7 +522,35 @@ void CudaWriter::writeLoad(kern::LoadOp load) {
   rows[load.getResult()] = {.name = name, .isPointer = true, .stored = stored};
 }
 
+void CudaWriter::writeRow(const std::string &to, Value value, const std::string &condition) {
+  const int64_t size = kern::rowSize(value.getType());
+  const Row &row = rows.at(value);
+  if (ownNumbers(size) > kMostOwn && (row.op || (isWide && row.isPointer))) {
+    // Too long for registers: each number is stored as soon as it is known. All lanes compute, since some may ask
+    // others.
+    NameScope scope(*this);
+    std::string place = unique("to"), number = unique("number");
+    body.openBlock();
+    body.line("auto *" + place + " = " + to + ";");
+    std::string has = "lanes.has<" + std::to_string(size) + ">(c)" + (condition.empty() ? "" : " && " + condition);
+    loopOwn(
+        size,
+        {"const auto " + number + " = " + bare(numberAt(value, {.axes = {"k"}, .place = "k", .ownSize = size})) + ";",
+         "if (" + has + ")", "  cuda::store(" + place + " + k, " + number + ");"},
+        /*isGuarded=*/false);
+    body.close();
+    return;
+  }
+  std::string numbers = inRegisters(value);
+  std::string line = "lanes.store<" + std::to_string(size) + ">(" + to + ", " + numbers + ");";
+  if (!condition.empty())
+    body.line("if (" + condition + ")");
+  condition.empty() ? body.line(line) : body.indented(line);
+}
+
 void CudaWriter::writeStore(kern::StoreOp store) {
+  if (isStoredByProduct(store))
+    return;
   Type stored = store.getTable().getType().getElementType();
   const int64_t size = kern::rowSize(store.getRow().getType());
   const std::string &table = tables.at(store.getTable());
@@ -517,34 +560,22 @@ void CudaWriter::writeStore(kern::StoreOp store) {
   if (isTaking && loop.getDomain() != kernel.getDomain())
     condition += " && " + offsetsName(loop.getDomain(), kernel.getDomain()) + "[" + cpp::levelName(loop.getDomain()) +
                  "] == " + cpp::levelName(kernel.getDomain());
-  if (size > 1 && ownNumbers(size) > kMostOwn && rows.at(store.getRow()).op) {
-    // Too long for registers: each number is stored as soon as it is known. All lanes compute, since some may ask
-    // others.
-    std::string to = unique(table + "_row"), value = unique("value");
-    body.line(cpp::storageName(space, stored) + " *" + to + " = " +
-              rowAt(table, store.getLevel(), store.getPath(), size) + ";");
-    std::string has = "lanes.has<" + std::to_string(size) + ">(c)" + (condition.empty() ? "" : " && " + condition);
-    loopOwn(size,
-            {"const auto " + value + " = " +
-                 bare(numberAt(store.getRow(), {.axes = {"k"}, .place = "k", .ownSize = size})) + ";",
-             "if (" + has + ")", "  cuda::store(" + to + " + k, " + value + ");"},
-            /*isGuarded=*/false);
-    return;
-  }
-  if (size > 1) {
-    std::string row = inRegisters(store.getRow());
-    std::string line = "lanes.store<" + std::to_string(size) + ">(" +
-                       rowAt(table, store.getLevel(), store.getPath(), size) + ", " + row + ");";
-    if (!condition.empty())
-      body.line("if (" + condition + ")");
-    condition.empty() ? body.line(line) : body.indented(line);
-    return;
-  }
+  if (size > 1)
+    return writeRow(rowAt(table, store.getLevel(), store.getPath(), size), store.getRow(), condition);
   std::string number = inRegisters(store.getRow()), place = pathTo(store.getLevel(), store.getPath());
+  auto stores = [&](const std::string &table, const std::string &number) {
+    return cpp::isStoredAsIs(stored) || stored.isInteger(1)
+               ? table + "[" + place + "] = " + number + ";"
+               : "cuda::store(" + table + " + " + place + ", " + number + ");";
+  };
+  if (isTaking && writesLater && place == cpp::levelName(kernel.getDomain())) {
+    body.line("written." + table + " = " + number + ";");
+    later.push_back({numberName(kern::elementType(store.getRow().getType())) + " " + table + ";",
+                     stores("cuda::aligned(" + table + ")", "written." + table)});
+    return;
+  }
   body.line("if (lanes.isFirst()" + (condition.empty() ? "" : " && " + condition) + ")");
-  body.indented(cpp::isStoredAsIs(stored) || stored.isInteger(1)
-                    ? table + "[" + place + "] = " + number + ";"
-                    : "cuda::store(" + table + " + " + place + ", " + number + ");");
+  body.indented(stores(table, number));
 }
 
 void CudaWriter::writeNumber(kern::NumberOp number) {
@@ -580,6 +611,16 @@ void CudaWriter::writeBuffer(kern::BufferOp buffer) {
   made.element = kern::elementType(type.getRow());
   made.base = bufferBase(buffer);
   auto tile = mlir::dyn_cast<kern::TileOp>(buffer->getParentOp());
+  if (kern::LoadOp load = onlyLoadOf(buffer)) {
+    made.tile = "(" + rowAt(tables.at(load.getTable()), load.getLevel(), load.getPath(), made.size) + ")";
+    buffers[buffer.getResult()] = made;
+    return;
+  }
+  if (kern::StoreOp store = onlyStoreOf(buffer)) {
+    made.tile = tables.at(store.getTable()) + " + " + cpp::times("int64_t{first}", made.size);
+    buffers[buffer.getResult()] = made;
+    return;
+  }
   if (tile && made.size > 1) {
     // Lanes meet no conflicts of memory banks.
     made.stride = cuda::paddedColumns(static_cast<int>(made.size), static_cast<int>(cpp::numberBytes(made.element)));
@@ -603,6 +644,56 @@ void CudaWriter::writeBuffer(kern::BufferOp buffer) {
   buffers[buffer.getResult()] = made;
 }
 
+kern::LoadOp CudaWriter::onlyLoadOf(kern::BufferOp buffer) const {
+  kern::LoadOp load;
+  for (mlir::OpOperand &use : buffer.getResult().getUses()) {
+    auto put = mlir::dyn_cast<kern::PutOp>(use.getOwner());
+    if (mlir::isa<kern::GetOp>(use.getOwner()) || (put && load))
+      return nullptr;
+    if (put)
+      load = put.getRow().getDefiningOp<kern::LoadOp>();
+    if (put && !load)
+      return nullptr;
+    // Only products of matrices read numbers as they are stored.
+    auto product = mlir::dyn_cast<kern::ProductOp>(use.getOwner());
+    if (product && !isOfMatrices(product))
+      return nullptr;
+    auto outer = mlir::dyn_cast<kern::OuterOp>(use.getOwner());
+    if (outer && !isOfMatrices(outer))
+      return nullptr;
+  }
+  return isWide && isOfBlocks ? load : nullptr;
+}
+
+bool CudaWriter::isStoredByProduct(kern::StoreOp store) const {
+  auto get = store.getRow().getDefiningOp<kern::GetOp>();
+  return get && onlyStoreOf(get.getBuffer().getDefiningOp<kern::BufferOp>());
+}
+
+kern::StoreOp CudaWriter::onlyStoreOf(kern::BufferOp buffer) const {
+  kern::BufferType type = buffer.getResult().getType();
+  Type element = kern::elementType(type.getRow());
+  // Lanes store several neighbouring numbers at once.
+  constexpr int64_t kNeighbours = 8;
+  if (!isOfBlocks || isWide || tileRows == 1 || kern::rowSize(type.getRow()) % kNeighbours != 0)
+    return nullptr;
+  kern::GetOp get;
+  for (Operation *user : buffer.getResult().getUsers()) {
+    auto product = mlir::dyn_cast<kern::ProductOp>(user);
+    if (product && product.getResult() == buffer.getResult() && product.getOuter() % kNeighbours == 0)
+      continue;
+    if (get || !mlir::isa<kern::GetOp>(user))
+      return nullptr;
+    get = mlir::cast<kern::GetOp>(user);
+  }
+  if (!get || !get.getResult().hasOneUse())
+    return nullptr;
+  auto store = mlir::dyn_cast<kern::StoreOp>(*get.getResult().getUsers().begin());
+  const bool isPlain = store && store.getPath().empty() && store.getLevel() == type.getDomain() &&
+                       store.getTable().getType().getElementType() == element && element.isF32();
+  return isPlain ? store : nullptr;
+}
+
 /// The current row of a buffer: a number of it, or where its numbers start.
 std::string CudaWriter::currentRow(kern::BufferType type, const Buffer &buffer) const {
   std::string place = buffer.isOfTile ? tileRow : cpp::levelName(type.getDomain());
@@ -613,6 +704,10 @@ std::string CudaWriter::currentRow(kern::BufferType type, const Buffer &buffer) 
 
 void CudaWriter::writePut(kern::PutOp put) {
   const Buffer buffer = buffers.at(put.getBuffer());
+  if (onlyLoadOf(put.getBuffer().getDefiningOp<kern::BufferOp>()))
+    return;
+  if (buffer.operand.empty() && buffer.size > 1)
+    return writeRow(currentRow(put.getBuffer().getType(), buffer), put.getRow(), "");
   std::string row = inRegisters(put.getRow());
   if (!buffer.operand.empty()) {
     if (buffer.size > 1) {
@@ -634,7 +729,7 @@ void CudaWriter::writePut(kern::PutOp put) {
 }
 
 void CudaWriter::writeGet(kern::GetOp get) {
-  if (get.getResult().use_empty())
+  if (get.getResult().use_empty() || onlyStoreOf(get.getBuffer().getDefiningOp<kern::BufferOp>()))
     return;
   const Buffer &buffer = buffers.at(get.getBuffer());
   std::string from = currentRow(get.getBuffer().getType(), buffer);

@@ -106,6 +106,21 @@ void CudaWriter::writeStep(kern::StepOp step) {
     return;
   }
   auto total = step.getAcc().getDefiningOp<kern::TotalOp>();
+  if (total && isByRow) {
+    NameScope scope(*this);
+    body.openBlock();
+    declareSlot(total, cpp::levelName(kernel.getDomain()));
+    const std::string to = accs.at(total.getResult()).names.front();
+    if (kern::rowSize(step.getRows().front().getType()) > 1) {
+      writeRow(to, step.getRows().front(), "");
+    } else {
+      std::string number = inRegisters(step.getRows().front());
+      body.line("if (lanes.isFirst())");
+      body.indented("*" + to + " = " + number + ";");
+    }
+    body.close();
+    return;
+  }
   const AccKind kind = total ? total.getKind() : step.getAcc().getDefiningOp<kern::AccOp>().getKind();
   const int64_t size = kern::rowSize(step.getAcc().getType().getRows().front());
   // The row of a total that is not sorted is found for each step.
@@ -244,7 +259,74 @@ static bool startsAligned(int64_t heads, int64_t columns, Type element) {
   return heads == 1 || columns * (element.isF64() ? 8 : 2) % 16 == 0;
 }
 
+bool CudaWriter::isOfMatrices(kern::ProductOp product) const {
+  return isWide && product.getHeads() > 1 && product.getSharedWeights() && !product.getSharedRows();
+}
+
+bool CudaWriter::isOfMatrices(kern::OuterOp outer) const {
+  return isWide && isByRow && outer.getHeads() > 1 && outer.getSharedTotal() && !outer.getSharedLeft() &&
+         !outer.getSharedRight();
+}
+
+std::string CudaWriter::matrixProduct(const std::string &type, int64_t numRows, int64_t terms, int64_t columns,
+                                      const std::string &guard, const std::string &left, const std::string &right,
+                                      const std::string &result) {
+  const int bytes = type == "double" ? 8 : 4;
+  slabBytes = std::max<int64_t>(slabBytes, cuda::slabsOf(static_cast<int>(terms), bytes).bytes);
+  return "cuda::multiplyMatrices<" + type + ", " + std::to_string(numRows) + ", " + std::to_string(terms) + ", " +
+         std::to_string(columns) + ", cuda::Guard::" + guard + ">(" + left + ", " + right + ", " + result + ", slabs);";
+}
+
+/// A matrix at `numbers`, whose rows and columns are so far apart.
+static std::string matrixAt(int64_t down, int64_t across, const std::string &numbers) {
+  return "cuda::matrixOf<" + std::to_string(down) + ", " + std::to_string(across) + ">(" + bare(numbers) + ")";
+}
+
+/// A product of two matrices within a row: result[k0][k1] = Σ a·b, where `a` has no k1, and `b` no k0.
+bool CudaWriter::writeMatrixProduct(kern::MapOp map) {
+  if (!isWide || map.getFn() != kern::Fn::Mul || map.getCombine() != flow::ReduceKind::Sum ||
+      map.getSizes().size() != 2 || map.getReduced().front() == 1)
+    return false;
+  Value result = map.getResult();
+  Type element = kern::elementType(result.getType());
+  llvm::SmallVector<int64_t> strides[2];  // along k0, k1 and r; then the first number
+  for (unsigned i = 0; i < 2; ++i) {
+    if (!rows.at(map.getOperand(i)).isPointer || kern::elementType(map.getOperand(i).getType()) != element)
+      return false;
+    auto found =
+        cpp::stridesOf(mlir::cast<mlir::AffineMapAttr>(map.getMaps()[i]).getValue().getResult(0), /*numAxes=*/3);
+    if (!found)
+      return false;
+    strides[i] = *found;
+  }
+  const unsigned left = strides[0][1] == 0 ? 0 : 1, right = 1 - left;
+  const llvm::SmallVector<int64_t> &a = strides[left], &b = strides[right];
+  if (a[1] != 0 || b[0] != 0 || (a[0] != 1 && a[2] != 1) || (b[1] != 1 && b[2] != 1))
+    return false;
+  auto matrix = [&](unsigned operand, int64_t down, int64_t across) {
+    const std::string &name = rows.at(map.getOperand(operand)).name;
+    return matrixAt(down, across, strides[operand][3] == 0 ? name : name + " + " + std::to_string(strides[operand][3]));
+  };
+  const int64_t numRows = map.getSizes()[0], columns = map.getSizes()[1];
+  std::string name = takeShared(baseOf(map.getLoc(), "product") + "_row", element, numRows * columns);
+  body.line(matrixProduct(numberName(element), numRows, map.getReduced().front(), columns, "None",
+                          matrix(left, a[0], a[2]), matrix(right, b[2], b[1]), name));
+  body.line("cuda::syncBlock();");
+  rows[result] = {.name = name, .isPointer = true, .stored = element};
+  return true;
+}
+
 void CudaWriter::writeProduct(kern::ProductOp product) {
+  if (isOfMatrices(product)) {
+    const Buffer left = buffers.at(product.getRows()), result = buffers.at(product.getResult());
+    const int64_t inner = product.getInner(), outer = product.getOuter();
+    body.line(matrixProduct(numberName(result.element), product.getHeads(), inner, outer,
+                            product.getGuarded() ? "Rows" : "None", matrixAt(inner, 1, left.tile),
+                            product.getTransposed() ? matrixAt(1, inner, matrixOf(product))
+                                                    : matrixAt(outer, 1, matrixOf(product)),
+                            result.tile));
+    return;
+  }
   const Buffer left = buffers.at(product.getRows()), result = buffers.at(product.getResult());
   const int64_t inner = product.getInner(), outer = product.getOuter(), heads = product.getHeads();
   const std::string number = numberName(left.element),
@@ -347,6 +429,20 @@ void CudaWriter::writeOuter(kern::OuterOp outer) {
     heads > 1 ? body.indented(line) : body.line(line);
   };
   NameScope scope(*this);
+  if (isByRow) {
+    body.openBlock();
+    declareSlot(total, cpp::levelName(kernel.getDomain()));
+    const std::string &to = accs.at(outer.getTotal()).names.front();
+    if (isOfMatrices(outer)) {
+      body.line(matrixProduct(numberName(left.element), inner, heads, columns, "Terms", matrixAt(1, inner, left.tile),
+                              matrixAt(columns, 1, right.tile), to));
+    } else {
+      clearSlot(to, kern::rowSize(outer.getTotal().getType().getRows().front()), bare(literal(0, left.element)));
+      call("");
+    }
+    body.close();
+    return;
+  }
   const bool isOne = total.getTable().getType().getDomain() == Domain::One;
   if (total.getSorted() || isOne) {
     body.openBlock();
@@ -373,17 +469,10 @@ bool CudaWriter::isInMemory(kern::TotalOp total) const {
   return isLong || (!total.getSorted() && !isOne);
 }
 
-/// Whether every row of the loop leaves a part of its own, of which the join then takes those of a target: where rows are
-/// types, of which there are few, with rows that may be whole matrices.
-bool CudaWriter::hasPartPerRow(kern::TotalOp total) const {
-  const size_t number = static_cast<size_t>(llvm::find(totals, total) - totals.begin());
-  return facts.totals[number].slots == exec::TotalSpec::Slots::PerRow;
-}
-
 /// Which of its rows a total that is not sorted takes from the current row.
 std::string CudaWriter::slotOf(kern::TotalOp total) {
   Domain target = total.getTable().getType().getDomain();
-  if (target == Domain::One || hasPartPerRow(total))
+  if (target == Domain::One)
     return "piece";
   return "piece * " + count(target) + " + " + pathTo(total.getLevel(), total.getPath());
 }
@@ -417,6 +506,13 @@ void CudaWriter::declareSlot(kern::TotalOp total, const std::string &slot) {
   accs[total.getResult()] = acc;
 }
 
+/// The whole block sets the row of a total to what it starts with.
+void CudaWriter::clearSlot(const std::string &name, int64_t size, const std::string &start) {
+  body.line("for (int k = cuda::threadInBlock(); k < " + std::to_string(size) + "; k += cuda::numThreads())");
+  body.indented(name + "[k] = " + start + ";");
+  body.line("cuda::syncBlock();");
+}
+
 void CudaWriter::startTotal(kern::TotalOp total, const std::string &slot) {
   Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
   const int64_t size = kern::rowSize(row);
@@ -441,9 +537,7 @@ void CudaWriter::startTotal(kern::TotalOp total, const std::string &slot) {
   const Acc acc = accs.at(total.getResult());
   const std::string start = bare(startOf(total.getKind(), element));
   if (products) {
-    body.line("for (int k = cuda::threadInBlock(); k < " + std::to_string(size) + "; k += cuda::numThreads())");
-    body.indented(acc.names.front() + "[k] = " + start + ";");
-    body.line("cuda::syncBlock();");
+    clearSlot(acc.names.front(), size, start);
   } else {
     // A single number is written by the lane that will add to it: others may be late.
     body.open(std::string("if (lanes.groupInWarp() == 0") + (size == 1 ? " && lanes.isFirst())" : ")"));
@@ -536,16 +630,14 @@ void CudaWriter::endTotal(kern::TotalOp total, const std::string &slot) {
   body.close();
 }
 
-/// How threads join what the pieces left for each number of the result (`cuda::joinPieces`).
+/// Writes the kernel that joins what the pieces, or the rows, left for each number of the result.
 void CudaWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) {
   Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
   const AccKind kind = total.getKind();
-  const int64_t size = kern::rowSize(row);
   const std::string type = numberName(element);
-  Domain target = total.getTable().getType().getDomain();
   const std::string &table = tables.at(total.getTable());
   std::string name = symbol + "_join" + std::to_string(number);
-  const bool isNearest = kind == AccKind::Nearest, isCounted = cpp::needsCount(kind), isPerRow = hasPartPerRow(total);
+  const bool isNearest = kind == AccKind::Nearest, isCounted = cpp::needsCount(kind);
   out.line("");
   out.comment("Joins what the pieces of " + symbol + " left for " + table + ".");
   writeHead(out, name, exec::kJoinThreads);
@@ -563,27 +655,6 @@ void CudaWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) {
     start += ", 0";
   if (isNearest)
     start += ", " + bare(literal(HUGE_VAL, comparedType(total.getResult())));
-  out.line("cuda::joinPieces<" + std::to_string(size) + ">(");
-  out.indent(out.indentation() + 2);
-  out.line(count(target) + ", sizes.pieces, Part{" + start + "},");
-  auto lambda = [&](const std::string &parameters, const std::string &end, llvm::function_ref<void()> statements) {
-    out.open("[&](" + parameters + ")");
-    statements();
-    out.indent(out.indentation() - 1);
-    out.line("}" + end);
-  };
-  const bool isSorted = total.getSorted();
-  lambda(isSorted ? "int64_t target" : "int64_t", ",", [&] {
-    if (isSorted) {
-      std::string types =
-          formVariables.lookup(exec::formName({.kind = FormKind::Types, .types = cpp::typedRows(kernel.getDomain())}));
-      out.line("const int64_t firstRow = " + types + "[target], lastRow = " + types + "[target + 1];");
-      out.line("const int64_t first = firstRow / sizes.grain;");
-      out.line("return cuda::PieceRange{first, firstRow < lastRow ? (lastRow - 1) / sizes.grain + 1 : first};");
-    } else {
-      out.line("return cuda::PieceRange{0, sizes.pieces};");
-    }
-  });
   // Parts of products lie as the products are computed.
   std::string place = "k";
   if (kern::OuterOp products = productsOf(total); products && products.getTransposed()) {
@@ -591,35 +662,6 @@ void CudaWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) {
                       matrix = std::to_string(products.getInner() * products.getOuter());
     place = "k / " + matrix + " * " + matrix + " + k % " + rows + " * " + columns + " + k % " + matrix + " / " + rows;
   }
-  const bool isOne = target == Domain::One;
-  lambda(std::string("Part &part, int64_t piece, int64_t") + (isOne ? "" : " target") +
-             (size == 1 ? ", int64_t" : ", int64_t k"),
-         ",", [&] {
-           std::string slot = isSorted ? "piece + target" : isOne || isPerRow ? "piece" : "piece * " + count(target) + " + target";
-           if (isPerRow) {
-             out.line("const int64_t " + cpp::levelName(total.getLevel()) + " = piece;");
-             out.line("if (" + targetPaths.at(total) + " != target)");
-             out.indented("return;");
-           }
-           out.line("const " + type + " *from = " + totalRow(total, slot) + ";");
-           const std::string at = size == 1 ? "0" : place;
-           if (isNearest)
-             out.line("cuda::takeNearer(part.value, part.distance, from[" + at + "], reinterpret_cast<const " + compared +
-                      " *>(from + " + std::to_string(size) + ")[" + at + "]);");
-           else
-             out.line(cpp::taking(space, kind, "part.value", "from[" + at + "]"));
-           if (isCounted)
-             out.line("part.count += *reinterpret_cast<const int64_t *>(from + " +
-                      std::to_string(cpp::countPlace(size, element)) + ");");
-         });
-  lambda("Part &part, const Part &next", ",", [&] {
-    if (isNearest)
-      out.line("cuda::takeNearer(part.value, part.distance, next.value, next.distance);");
-    else
-      out.line(cpp::taking(space, kind, "part.value", "next.value"));
-    if (isCounted)
-      out.line("part.count += next.count;");
-  });
   auto initAt = [&](unsigned i) {
     Value init = total.getInit()[i];
     Type stored = mlir::cast<RowsType>(init.getType()).getElementType();
@@ -646,13 +688,82 @@ void CudaWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) {
     break;
   }
   Type stored = total.getTable().getType().getElementType();
-  lambda("int64_t index, const Part &part", ");", [&] {
-    out.line(cpp::isStoredAsIs(stored) ? table + "[index] = " + value + ";"
-                                       : "cuda::store(" + table + " + index, " + value + ");");
-  });
-  out.indent(out.indentation() - 2);
+  const std::string finish = cpp::isStoredAsIs(stored) ? table + "[index] = " + value + ";"
+                                                       : "cuda::store(" + table + " + index, " + value + ");";
+  writeJoinOfPieces(out, total, start, place, finish);
   out.close();
   out.line("HECTOR_CUDA_KERNEL(" + name + ")");
+}
+
+/// The threads join what the pieces left for each number of the result (`cuda::joinPieces`). Where each row of the loop
+/// has left what it adds, rows are the pieces, of which a target takes its own.
+void CudaWriter::writeJoinOfPieces(Writer &out, kern::TotalOp total, const std::string &start, const std::string &place,
+                                   const std::string &finish) {
+  Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
+  const AccKind kind = total.getKind();
+  const int64_t size = kern::rowSize(row);
+  const std::string type = numberName(element);
+  Domain target = total.getTable().getType().getDomain();
+  const bool isNearest = kind == AccKind::Nearest, isCounted = cpp::needsCount(kind);
+  const std::string compared = isNearest ? numberName(comparedType(total.getResult())) : "";
+  auto lambda = [&](const std::string &parameters, const std::string &end, llvm::function_ref<void()> statements) {
+    out.open("[&](" + parameters + ")");
+    statements();
+    out.indent(out.indentation() - 1);
+    out.line("}" + end);
+  };
+  out.line("cuda::joinPieces<" + std::to_string(size) + ">(");
+  out.indent(out.indentation() + 2);
+  const std::string pieces = isByRow ? count(kernel.getDomain()) : "sizes.pieces";
+  out.line(count(target) + ", " + pieces + ", Part{" + start + "},");
+  const bool isSorted = total.getSorted();
+  lambda(isSorted ? "int64_t target" : "int64_t", ",", [&] {
+    if (isSorted) {
+      std::string types =
+          formVariables.lookup(exec::formName({.kind = FormKind::Types, .types = cpp::typedRows(kernel.getDomain())}));
+      out.line("const int64_t firstRow = " + types + "[target], lastRow = " + types + "[target + 1];");
+      out.line("const int64_t first = firstRow / sizes.grain;");
+      out.line("return cuda::PieceRange{first, firstRow < lastRow ? (lastRow - 1) / sizes.grain + 1 : first};");
+    } else {
+      out.line("return cuda::PieceRange{0, " + pieces + "};");
+    }
+  });
+  const bool isOne = target == Domain::One;
+  const std::string piece = isByRow ? cpp::levelName(kernel.getDomain()) : "piece";
+  lambda("Part &part, int64_t " + piece + ", int64_t" + (isOne ? "" : " target") +
+             (size == 1 ? ", int64_t" : ", int64_t k"),
+         ",", [&] {
+           std::string slot = isByRow    ? piece
+                              : isSorted ? "piece + target"
+                              : isOne    ? "piece"
+                                         : "piece * " + count(target) + " + target";
+           if (isByRow) {
+             out.line("if (" + pathTo(total.getLevel(), total.getPath()) + " != target)");
+             out.indented("return;");
+           }
+           out.line("const " + type + " *from = " + totalRow(total, slot) + ";");
+           const std::string at = size == 1 ? "0" : place;
+           if (isNearest)
+             out.line("cuda::takeNearer(part.value, part.distance, from[" + at + "], reinterpret_cast<const " +
+                      compared + " *>(from + " + std::to_string(size) + ")[" + at + "]);");
+           else
+             out.line(cpp::taking(space, kind, "part.value", "from[" + at + "]"));
+           if (isCounted && isByRow)
+             out.line("++part.count;");
+           else if (isCounted)
+             out.line("part.count += *reinterpret_cast<const int64_t *>(from + " +
+                      std::to_string(cpp::countPlace(size, element)) + ");");
+         });
+  lambda("Part &part, const Part &next", ",", [&] {
+    if (isNearest)
+      out.line("cuda::takeNearer(part.value, part.distance, next.value, next.distance);");
+    else
+      out.line(cpp::taking(space, kind, "part.value", "next.value"));
+    if (isCounted)
+      out.line("part.count += next.count;");
+  });
+  lambda("int64_t index, const Part &part", ");", [&] { out.line(finish); });
+  out.indent(out.indentation() - 2);
 }
 
 }  // namespace hector

@@ -58,6 +58,31 @@ void CudaWriter::chooseLanes(int numbers) {
     lanes *= 2;
 }
 
+bool CudaWriter::hasTotalsByRow() {
+  // There are few relations, so that each may have a slot for what it adds.
+  return !totals.empty() && kernel.getDomain() == Domain::EdgeType && llvm::all_of(totals, [](kern::TotalOp total) {
+    return !total.getSorted() && total.getTable().getType().getDomain() != Domain::One &&
+           total.getKind() != AccKind::Nearest;
+  });
+}
+
+/// Rows of thousands of numbers, such as matrices: there are few of them, and each has work for a block.
+void CudaWriter::chooseWide() {
+  constexpr int64_t kLeastNumbers = 1024;
+  bool isLong = false, isCut = !totals.empty() && !isByRow;
+  kernel.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      isLong |= !mlir::isa<kern::AccType, kern::BufferType, RowsType>(type) && kern::rowSize(type) > kLeastNumbers;
+    isCut |= isOfBlocks && mlir::isa<kern::TileOp>(op) && tileRows > 1;
+  });
+  if (!isLong || isCut || flow::isTraversal(kernel.getLoop()))
+    return;
+  isWide = true;
+  random.clear();
+  lanes = kThreads;
+  blockBytes = cpp::roundUp(lanes / 32 * 8, 16);
+}
+
 int64_t CudaWriter::ownNumbers(int64_t size) const {
   const int64_t pack = size % 4 == 0 && size >= 4 * lanes ? 4 : size % 2 == 0 && size >= 2 * lanes ? 2 : 1;
   return (size + lanes * pack - 1) / (lanes * pack) * pack;
@@ -92,7 +117,8 @@ void CudaWriter::writeFor(kern::ForOp loop) {
       if (isUnrolled) {
         openOwnRows(row);
       } else {
-        body.open("for (int row = lanes.groupInBlock(); row < rows; row += " + std::to_string(warps * 32 / lanes) + ")");
+        body.open("for (int row = lanes.groupInBlock(); row < rows; row += " + std::to_string(warps * 32 / lanes) +
+                  ")");
         body.line("[[maybe_unused]] const int64_t " + row + " = first + row;");
       }
       tileRow = "row";
@@ -115,7 +141,7 @@ void CudaWriter::writeFor(kern::ForOp loop) {
 }
 
 void CudaWriter::chooseTiles(kern::TileOp tile) {
-  tileRows = tile.getHeight().value_or(1);
+  tileRows = isByRow ? 1 : tile.getHeight().value_or(1);
   if (!isOfBlocks)
     return;
   hasOperands = tileRows > 1;
@@ -145,6 +171,8 @@ void CudaWriter::chooseTiles(kern::TileOp tile) {
     for (kern::BufferOp buffer : block.getOps<kern::BufferOp>()) {
       Type row = buffer.getResult().getType().getRow();
       const auto number = static_cast<int>(cpp::numberBytes(kern::elementType(row)));
+      if (onlyStoreOf(buffer))
+        continue;
       // Of an operand, the plain rows are those that are copied ahead.
       bytes += tileRows * cuda::paddedColumns(static_cast<int>(kern::rowSize(row)), number) * number +
                (isOperand(buffer) ? operandBytes(buffer) : 0);
@@ -210,8 +238,8 @@ bool CudaWriter::canCopyAhead(kern::LoadOp load, kern::TileOp tile) {
          cpp::isStoredAsIs(load.getTable().getType().getElementType()) && isKeptInRegisters(load.getResult());
 }
 
-/// What a tile's first statements read of tables is copied to shared memory while the tile before it is computed, of
-/// whatever type that is. The numbers of the rows are read one tile earlier.
+/// What a tile's first statements read of tables is copied to shared memory while the two tiles before it are computed,
+/// of whatever type they are, or one if there is no room for more. The numbers of the rows are read one tile earlier.
 void CudaWriter::writeAhead(kern::TileOp tile) {
   kern::ForOp loop = firstLoop(tile);
   if (!loop)
@@ -224,15 +252,24 @@ void CudaWriter::writeAhead(kern::TileOp tile) {
   };
   std::vector<Copy> copies;
   std::vector<std::pair<std::string, std::string>> places;  // names of arrays, and what they hold
+  auto bytesOf = [&](kern::LoadOp load) {
+    return tileRows * kern::rowSize(load.getResult().getType()) *
+           cpp::numberBytes(load.getTable().getType().getElementType());
+  };
+  int64_t bytes = 0;
+  for (auto load : loop.getBody().front().getOps<kern::LoadOp>())
+    if (canCopyAhead(load, tile))
+      bytes += bytesOf(load);
+  tilesAhead = blockBytes + 2 * bytes <= mostTileBytes() ? 2 : 1;
   for (auto load : loop.getBody().front().getOps<kern::LoadOp>()) {
     if (!canCopyAhead(load, tile))
       continue;
     Type stored = load.getTable().getType().getElementType();
     const std::string &table = tables.at(load.getTable());
     Copy copy = {.to = {}, .table = table, .place = {}, .size = kern::rowSize(load.getResult().getType())};
-    if (blockBytes + tileRows * copy.size * cpp::numberBytes(stored) > mostTileBytes())
+    if (blockBytes + tilesAhead * bytesOf(load) > mostTileBytes())
       continue;
-    ahead[load] = copy.to = takeBlock(table + "_ahead", stored, tileRows * copy.size);
+    ahead[load] = copy.to = takeBlock(table + "_ahead", stored, tilesAhead * tileRows * copy.size);
     copy.place = pathTo(load.getLevel(), load.getPath());
     if (copy.place != level) {
       auto known = llvm::find_if(places, [&](const auto &place) { return place.second == copy.place; });
@@ -266,6 +303,8 @@ void CudaWriter::writeAhead(kern::TileOp tile) {
     body.close();
   };
   looksAhead = !places.empty();
+  if (tilesAhead > 1)
+    body.line("int turn = 0;  // whose rows the current tile has, and then the one that is fetched");
   for (const auto &[name, at] : places)
     body.line("Id " + name + "[" + std::to_string(own) + "];");
   if (looksAhead)
@@ -281,7 +320,7 @@ void CudaWriter::writeAhead(kern::TileOp tile) {
       body.line("ahead.next();");
     forRows([&] {
       for (const Copy &copy : copies)
-        body.line("lanes.copy<" + std::to_string(copy.size) + ">(" + copy.to + " + " + cpp::times("row", copy.size) +
+        body.line("lanes.copy<" + std::to_string(copy.size) + ">(" + copy.to + " + " + aheadPlace("row", copy.size) +
                   ", " + copy.table + " + " + cpp::times(copy.place, copy.size) + ");");
     });
     body.line("cuda::commitCopies();");
@@ -291,6 +330,18 @@ void CudaWriter::writeAhead(kern::TileOp tile) {
   body.line("fetch();");
   if (looksAhead)
     body.line("look();");
+  if (tilesAhead == 1)
+    return;
+  body.line("turn = 1;");
+  body.line("fetch();");
+  body.line("turn = 0;");
+  if (looksAhead)
+    body.line("look();");
+}
+
+/// The place in what is copied ahead of a row of the current tile, whose size is given.
+std::string CudaWriter::aheadPlace(const std::string &row, int64_t size) const {
+  return cpp::times(tilesAhead == 1 ? row : "(turn * " + std::to_string(tileRows) + " + " + row + ")", size);
 }
 
 /// Where the rows of each type start.
@@ -362,14 +413,29 @@ void CudaWriter::writeTileBody(kern::TileOp tile) {
     return writeBlock(block);
   // A matrix may be that of the single row.
   if (tileRows == 1 && tile.getDomain() != Domain::One &&
-      llvm::any_of(block.getOps<kern::ProductOp>(),
-                   [&](kern::ProductOp product) { return product.getLevel() == tile.getDomain(); }))
-    body.line("const int64_t " + cpp::levelName(tile.getDomain()) + " = first;");
+      (isWide || isByRow || llvm::any_of(block.getOps<kern::ProductOp>(), [&](kern::ProductOp product) {
+         return product.getLevel() == tile.getDomain();
+       })))
+    body.line("[[maybe_unused]] const int64_t " + cpp::levelName(tile.getDomain()) + " = first;");
   bool isFirst = true, wasProduct = false, wasLoop = false;
   for (Operation &op : block) {
     if (mlir::isa<kern::BufferOp>(op) || (mlir::isa<kern::LoadOp>(op) && tileRows > 1))
       continue;  // written before the loop over tiles
     const bool isProduct = mlir::isa<kern::ProductOp, kern::OuterOp>(op), isLoop = mlir::isa<kern::ForOp>(op);
+    // Products read rows of tables where they are.
+    if (isLoop && isWide && llvm::all_of(op.getRegion(0).front(), [&](Operation &inner) {
+          auto put = mlir::dyn_cast<kern::PutOp>(inner);
+          return mlir::isa<kern::LoadOp>(inner) || (put && onlyLoadOf(put.getBuffer().getDefiningOp<kern::BufferOp>()));
+        }))
+      continue;
+    // Products leave rows in tables where they belong.
+    if (isLoop && llvm::all_of(op.getRegion(0).front(), [&](Operation &inner) {
+          auto store = mlir::dyn_cast<kern::StoreOp>(inner);
+          auto get = mlir::dyn_cast<kern::GetOp>(inner);
+          return (store && isStoredByProduct(store)) ||
+                 (get && onlyStoreOf(get.getBuffer().getDefiningOp<kern::BufferOp>()));
+        }))
+      continue;
     if ((isProduct && wasLoop) || (isLoop && wasProduct))
       body.line("cuda::syncBlock();");
     if (isLoop && isFirst && !ahead.empty())
@@ -386,17 +452,19 @@ void CudaWriter::writeTileBody(kern::TileOp tile) {
     wasProduct = isProduct || (wasProduct && !isLoop);
     wasLoop = isLoop || (wasLoop && !isProduct);
   }
-  body.line(wasProduct ? "cuda::syncBlock();" : "cuda::syncWarp();");
+  body.line(wasProduct || isWide ? "cuda::syncBlock();" : "cuda::syncWarp();");
 }
 
 /// The loop whose rows were copied to shared memory. Then those of the next tile are.
 void CudaWriter::writeFirstLoop(kern::ForOp loop, kern::TileOp tile) {
-  body.line("cuda::waitCopies<0>();");
+  body.line("cuda::waitCopies<" + std::to_string(tilesAhead - 1) + ">();");
   body.line("cuda::syncWarp();");  // single numbers are copied by one lane, and read by others
   writeFor(loop);
   writeEarly(tile, loop);
   body.line("cuda::syncWarp();");
   body.line("fetch();");
+  if (tilesAhead > 1)
+    body.line("turn ^= 1;");
   if (looksAhead)
     body.line("look();");
 }
@@ -437,7 +505,7 @@ void CudaWriter::writeEarly(kern::TileOp tile, kern::ForOp first) {
       for (auto copied : first.getBody().front().getOps<kern::LoadOp>())
         if (auto place = ahead.find(copied); place != ahead.end() && copied.getTable() == load.getTable() &&
                                              copied.getLevel() == load.getLevel() && copied.getPath() == load.getPath())
-          read.from = place->second + " + " + cpp::times("row", size);
+          read.from = place->second + " + " + aheadPlace("row", size);
       if (read.from.empty())
         read.from = rowAt(table, load.getLevel(), load.getPath(), size);
       body.line(rowClass(load.getResult().getType()) + " " + read.name + "[" + std::to_string(own) + "];");
@@ -447,6 +515,7 @@ void CudaWriter::writeEarly(kern::TileOp tile, kern::ForOp first) {
   }
   if (all.empty())
     return;
+  earlyRegisters = numbers;
   const std::string level = cpp::levelName(tile.getDomain());
   openOwnRows(level);
   for (const Early &read : all)
@@ -472,15 +541,9 @@ void CudaWriter::writePieces() {
             count(facts.unit) + ");");
   NameScope scope(*this);
   for (kern::TotalOp total : totals) {
-    if (total.getSorted())
+    if (total.getSorted() || isByRow)
       continue;
     if (total.getTable().getType().getDomain() == Domain::One) {
-      startTotal(total, "piece");
-      continue;
-    }
-    if (hasPartPerRow(total)) {
-      // The join looks for it, and has the parameters of the kernel.
-      targetPaths[total] = pathTo(total.getLevel(), total.getPath());
       startTotal(total, "piece");
       continue;
     }
@@ -593,21 +656,25 @@ void CudaWriter::write(Writer &out) {
   chooseLanes(4);
   if (canChunk())
     return writeChunks(out);
-  isSerial = llvm::any_of(totals, [&](kern::TotalOp total) {
+  isByRow = hasTotalsByRow();
+  if (isByRow) {
+    for (exec::TotalSpec &total : facts.totals)
+      total.slots = exec::TotalSpec::Slots::Rows;
+    for (kern::TotalOp total : totals)
+      (void)pathTo(total.getLevel(), total.getPath());  // the join reads it, and has the parameters of the kernel
+  }
+  isSerial = !isByRow && llvm::any_of(totals, [&](kern::TotalOp total) {
     return isInMemory(total) && llvm::any_of(total.getResult().getUsers(), llvm::IsaPred<kern::StepOp>);
   });
   kernel.walk([&](Operation *op) { isOfBlocks |= mlir::isa<kern::ProductOp, kern::OuterOp>(op); });
-  if (!isOfBlocks && (kernel.getDomain() == Domain::EdgeType || kernel.getDomain() == Domain::NodeType))
-    for (auto [total, spec] : llvm::zip_equal(totals, facts.totals))
-      if (!total.getSorted() && total.getTable().getType().getDomain() != Domain::One)
-        spec.slots = exec::TotalSpec::Slots::PerRow;
   // Tiles without products are rows like any others.
-  isTiled = isOfBlocks || !totals.empty() ||
+  isTiled = isOfBlocks || (!totals.empty() && !isByRow) ||
             llvm::any_of(block.getOps<kern::TileOp>(), [](kern::TileOp tile) { return tile.getType().has_value(); });
   if (isOfBlocks)
     chooseLanes(8);
   for (auto tile : block.getOps<kern::TileOp>())
     chooseTiles(tile);
+  chooseWide();
   launch.tileRows = tileRows;
   for (size_t i = 0; i < totals.size(); ++i)
     taken.insert("totals" + std::to_string(i));
@@ -622,10 +689,13 @@ void CudaWriter::write(Writer &out) {
   if (joinBytes > 0)
     prologue.push_back("unsigned char *joinMemory = blockMemory + " + std::to_string(blockBytes) + ";");
   blockBytes += cpp::roundUp(joinBytes, 16);
+  if (slabBytes > 0)
+    prologue.push_back("unsigned char *slabs = blockMemory + " + std::to_string(blockBytes) + ";");
+  blockBytes += slabBytes;
   launch.schedule = isOfBlocks ? exec::Schedule::Tiles : isTiled ? exec::Schedule::Pieces : exec::Schedule::Units;
   launch.lanes = lanes;
   launch.threads = isOfBlocks ? warps * 32 : kThreads;
-  while (!isOfBlocks && launch.threads > 32 && launch.threads / lanes * groupBytes > kSharedBytes)
+  while (!isOfBlocks && !isWide && launch.threads > 32 && launch.threads / lanes * groupBytes > kSharedBytes)
     launch.threads /= 2;
   launch.sharedBytes = blockBytes + launch.threads / lanes * groupBytes;
   if (launch.sharedBytes > exec::kMostSharedBytes)
@@ -633,14 +703,20 @@ void CudaWriter::write(Writer &out) {
               " bytes of shared memory for one block, more than any GPU has";
   if (isOfBlocks) {
     const int64_t fitting = kAllSharedBytes / (launch.sharedBytes + kOwnBlockBytes);
-    const int64_t wanted = warps == 1 ? 16 : warps == 4 ? (keptRegisters + sumRegisters <= 80 ? 3 : 2) : keptRegisters + sumRegisters <= kFewRegisters ? 2 : 1;
+    const int64_t wanted = warps == 1   ? 16
+                           : warps == 4 ? (keptRegisters + sumRegisters + earlyRegisters <= 80 ? 3 : 2)
+                           : keptRegisters + sumRegisters <= kFewRegisters ? 2
+                                                                           : 1;
     launch.blocks = static_cast<int>(std::clamp<int64_t>(fitting, 1, wanted));
   }
 
   writeSummary(out);
   writeHead(out, symbol, launch.threads, warps == 1 ? 1 : launch.blocks);
-  out.line("const cuda::Lanes<" + std::to_string(lanes) + "> lanes;");
-  if (blockBytes > 0)
+  if (isWide)
+    out.line("const cuda::BlockLanes<" + std::to_string(lanes) + "> lanes(cuda::sharedMemory<unsigned char>());");
+  else
+    out.line("const cuda::Lanes<" + std::to_string(lanes) + "> lanes;");
+  if (blockBytes > 0 && (isOfBlocks || slabBytes > 0))
     out.line("unsigned char *blockMemory = cuda::sharedMemory<unsigned char>();");
   if (groupBytes > 0)
     out.line("unsigned char *groupMemory = cuda::sharedMemory<unsigned char>() + " + std::to_string(blockBytes) +

@@ -55,6 +55,10 @@ private:
 
   //===- The kernel ----------------------------------------------------------------------------------------------===//
   void chooseLanes(int numbers);
+  /// Whether all threads of a block are one group, and then makes it so.
+  void chooseWide();
+  /// Whether each row of the loop leaves what it adds to its totals, instead of the pieces.
+  bool hasTotalsByRow();
   std::vector<std::pair<std::string, std::string>> parameters();
   void writeHead(Writer &out, const std::string &name, int threads, int blocks = 1);
   void writePieces();
@@ -87,6 +91,7 @@ private:
   void writeAhead(kern::TileOp tile);
   void writeTileBody(kern::TileOp tile);
   void writeFirstLoop(kern::ForOp loop, kern::TileOp tile);
+  std::string aheadPlace(const std::string &row, int64_t size) const;
   int64_t ownRows() const;
   void openOwnRows(const std::string &level);
   void writeEarly(kern::TileOp tile, kern::ForOp first);
@@ -107,6 +112,8 @@ private:
   void writeBlock(mlir::Block &block);
   void writeOp(mlir::Operation &op);
   void writeJoin(Writer &out, kern::TotalOp total, unsigned number);
+  void writeJoinOfPieces(Writer &out, kern::TotalOp total, const std::string &start, const std::string &place,
+                         const std::string &finish);
   std::string count(flow::Domain domain) const;
 
   //===- Statements ----------------------------------------------------------------------------------------------===//
@@ -128,6 +135,11 @@ private:
   void writeFinish(kern::FinishOp finish);
   void writeFoldFinish(kern::FinishOp finish, kern::FoldOp fold);
   void writeProduct(kern::ProductOp product);
+  /// A product of two matrices, each the row of a table or of a buffer, by all threads of the block.
+  std::string matrixProduct(const std::string &type, int64_t numRows, int64_t terms, int64_t columns,
+                            const std::string &guard, const std::string &left, const std::string &right,
+                            const std::string &result);
+  bool writeMatrixProduct(kern::MapOp map);
   std::string weightsClass(kern::ProductOp product, bool isKept);
   std::string matrixOf(kern::ProductOp product);
   void writeOuter(kern::OuterOp outer);
@@ -135,10 +147,10 @@ private:
   //===- Totals --------------------------------------------------------------------------------------------------===//
   /// Whether a total is kept in memory while rows are taken, instead of in registers.
   bool isInMemory(kern::TotalOp total) const;
-  bool hasPartPerRow(kern::TotalOp total) const;
   std::string slotOf(kern::TotalOp total);
   std::string totalRow(kern::TotalOp total, const std::string &slot) const;
   void declareSlot(kern::TotalOp total, const std::string &slot);
+  void clearSlot(const std::string &name, int64_t size, const std::string &start);
   void startTotal(kern::TotalOp total, const std::string &slot);
   void endTotal(kern::TotalOp total, const std::string &slot);
 
@@ -148,6 +160,8 @@ private:
   /// Whether a row that is read from memory is kept in registers, instead of a pointer to it.
   bool isKeptInRegisters(mlir::Value row);
   bool isInlined(kern::MapOp map);
+  bool isSumOfOne(kern::MapOp map) const;
+  std::string combinedOne(kern::MapOp map, const Point &point);
   Combining combiningOf(kern::MapOp map) const;
   std::string expression(kern::MapOp map, const Point &point);
   std::string numberAt(mlir::Value row, const Point &point);
@@ -166,6 +180,16 @@ private:
   std::string inRegisters(mlir::Value row);
   static exec::TableSpec bufferSpec(const std::string &name, flow::Domain domain, mlir::Type element, int64_t size);
   std::string takeShared(const std::string &base, mlir::Type element, int64_t size);
+  /// Writes a row to `to`, number by number if it is too long for registers.
+  void writeRow(const std::string &to, mlir::Value row, const std::string &condition);
+  /// The load whose row alone is put into a buffer, so that products can read it where it is.
+  kern::LoadOp onlyLoadOf(kern::BufferOp buffer) const;
+  /// The store that alone takes the rows of a product, so that the product can leave them where they are stored.
+  kern::StoreOp onlyStoreOf(kern::BufferOp buffer) const;
+  bool isStoredByProduct(kern::StoreOp store) const;
+  /// Whether rows and what they are multiplied by are matrices: one product, instead of one for each of their rows.
+  bool isOfMatrices(kern::ProductOp product) const;
+  bool isOfMatrices(kern::OuterOp outer) const;
   std::string takeBlock(const std::string &base, mlir::Type element, int64_t size);
   std::string currentRow(kern::BufferType type, const Buffer &buffer) const;
   void computeRegion(mlir::Region &region, llvm::ArrayRef<Row> arguments);
@@ -181,14 +205,18 @@ private:
   bool isTiled = false;      // a warp or a block takes pieces of rows; else a group takes units
   bool isOfBlocks = false;   // a block does
   bool isSerial = false;     // only the first group of a warp works
+  bool isWide = false;       // all threads of a block are one group, which takes one row at a time
+  bool isByRow = false;      // each row leaves what it adds to totals
   bool isChunked = false;    // a group takes neighbouring rows, of whatever units
   bool isTaking = false;     // the statements of a row are written, which may be behind the last one
+  bool writesLater = false;  // what it writes is written when all of a group's neighbouring rows are taken
   int warps = 8;             // of a block that takes pieces
   int64_t tileRows = 1;      // of a tile
   bool hasOperands = false;  // products read tiles in shared memory
   std::string tileRow;       // of a loop over a tile: the row, counted from the first one of the tile
-  int64_t groupBytes = 0, blockBytes = 0, joinBytes = 0;
-  int64_t keptRegisters = 0, sumRegisters = 0;  // of a lane, for matrices and for sums of products
+  int64_t groupBytes = 0, blockBytes = 0, joinBytes = 0, slabBytes = 0;
+  // Of a lane: for matrices, for sums of products, and for what is read before products.
+  int64_t keptRegisters = 0, sumRegisters = 0, earlyRegisters = 0;
   llvm::DenseMap<mlir::Value, Row> rows;
   llvm::DenseMap<mlir::Value, bool> random;
   llvm::DenseMap<mlir::Value, unsigned> depths;  // of statements that are computed where they are read
@@ -197,10 +225,11 @@ private:
   llvm::DenseMap<mlir::Operation *, std::string> matrices;            // of products, for all tiles of a type
   llvm::DenseMap<mlir::Operation *, std::string> ahead;               // loads whose rows were copied to shared memory
   llvm::DenseMap<mlir::Operation *, std::string> early;               // loads that are made before the products
+  int tilesAhead = 1;                                                 // that are copied
   bool looksAhead = false;                                            // the places of these rows were read before that
-  llvm::DenseMap<mlir::Operation *, std::string> targetPaths;         // of totals with a part for every row
   llvm::DenseMap<mlir::Value, std::string> masks;                     // of dropout
   std::vector<std::string> prologue;                                  // declarations before the loops
+  std::vector<std::pair<std::string, std::string>> later;             // members for what is written later, and stores
   std::vector<std::pair<std::string, std::string>> bufferParameters;  // types and names
 };
 

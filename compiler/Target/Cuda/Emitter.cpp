@@ -7,7 +7,7 @@ namespace hector {
 
 Result<exec::Plan> emitCuda(mlir::ModuleOp module, const CudaOptions &options) {
   Writer source;
-  for (const char *header : {"dropout", "lanes", "math", "pieces", "products", "storage", "traversal"})
+  for (const char *header : {"dropout", "lanes", "math", "matrices", "pieces", "products", "storage", "traversal"})
     source.line(std::string("#include \"kernels/cuda/") + header + ".cuh\"");
   source.line("");
   source.line("namespace " + options.prefix + "kernels {");

@@ -136,8 +136,8 @@ def check_edge_index(edge_index: Any, name: str = "edge_index") -> Tensor:
         raise InvalidError(f"`{name}` is a {kind}, which is not supported; expected a dense tensor of shape [2, edges]")
     if type(edge_index) is not Tensor and hasattr(edge_index, "as_tensor"):  # torch_geometric.EdgeIndex
         raise InvalidError(f"`{name}` is a {type(edge_index).__name__}, which is not supported; pass `{name}.as_tensor()`")
-    if edge_index.device.type != "cpu":
-        raise InvalidError(f"`{name}` is on {edge_index.device}, but layers run on the CPU; pass `{name}.cpu()`")
+    if edge_index.device.type not in ("cpu", "cuda"):
+        raise InvalidError(f"`{name}` is on {edge_index.device}, where Hector does not run; pass `{name}.cpu()`")
     if edge_index.dim() != 2 or edge_index.size(0) != 2:
         raise InvalidError(f"`{name}` has shape {list(edge_index.shape)}; expected [2, edges]")
     if edge_index.dtype not in (torch.int64, torch.int32):

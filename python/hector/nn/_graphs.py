@@ -89,7 +89,7 @@ def edges_without_loops(edge_index: Tensor, num_nodes: int) -> LooplessEdges:
         loops = is_loop.nonzero().view(-1)
         if loops.numel() == 0:
             return LooplessEdges(edges_as_given(edge_index, num_nodes, num_nodes), None, loops, loops)
-        last = torch.full((num_nodes,), -1).scatter_reduce(0, src[loops].long(), loops, "amax")
+        last = torch.full((num_nodes,), -1, device=src.device).scatter_reduce(0, src[loops].long(), loops, "amax")
         loop_nodes = (last >= 0).nonzero().view(-1)
         kept = (~is_loop).nonzero().view(-1)
         return LooplessEdges(Graph(src[kept], dst[kept], num_nodes=num_nodes), kept, loop_nodes, last[loop_nodes])
@@ -117,7 +117,7 @@ def edges_with_loops(edge_index: Tensor, num_src: int, num_dst: int) -> LoopedEd
         kept = (given[0] != given[1]).nonzero().view(-1)
         kept = None if kept.numel() == given.size(1) else kept
         num_loops = min(num_src, num_dst)
-        loops = torch.arange(num_loops, dtype=given.dtype).expand(2, -1)
+        loops = torch.arange(num_loops, dtype=given.dtype, device=given.device).expand(2, -1)
         index = torch.cat([given if kept is None else given[:, kept], loops], dim=1)
         return LoopedEdges(Graph(*index, num_nodes=max(num_src, num_dst)), index, kept, num_loops)
 
@@ -136,7 +136,7 @@ def edges_by_type(tensors: tuple, node_counts: tuple, relations: tuple, num_rela
 
     def make():
         starts = [sum(node_counts[:place]) for place in range(len(node_counts) + 1)]
-        parts = [torch.empty(3, 0, dtype=torch.int64)]
+        parts = [torch.empty(3, 0, dtype=torch.int64, device=tensors[0].device if tensors else None)]
         for place, (edge_index, (source, relation, destination)) in enumerate(zip(tensors, relations)):
             src, dst = edge_index.detach().long()
             name = "edge_index" if names is None else names[place]
@@ -190,7 +190,7 @@ def features_with_loops(edge_attr: Tensor, edges: LoopedEdges, fill_value: Any) 
     else:
         dst = edges.index[1, : edge_attr.size(0)].long()
         start = torch.ones if fill_value == "mul" else torch.zeros
-        start = start(shape, dtype=edge_attr.dtype)
+        start = start(shape, dtype=edge_attr.dtype, device=edge_attr.device)
         if fill_value in ("add", "sum", "mean"):
             loops = start.index_add(0, dst, edge_attr)
             if fill_value == "mean":

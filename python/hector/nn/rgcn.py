@@ -165,7 +165,7 @@ class RGCNConv(Module):
         arguments.check_edge_type(edge_type, edge_index.size(1))
         src, dst = x if isinstance(x, (tuple, list)) else (x, x)
         if src is None:
-            src = torch.arange(self.in_channels_l)
+            src = torch.arange(self.in_channels_l, device=edge_index.device)
             dst = src if dst is None else dst
         if isinstance(dst, Tensor) and not dst.is_floating_point():
             return self._forward_of_ids(src, dst, edge_index, edge_type)
