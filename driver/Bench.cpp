@@ -292,7 +292,8 @@ struct Contender {
   double wallSeconds = 0;  // of the last step on a device, by the clock of the host
 
   /// `graph` is the subject's, or a copy that nothing has been derived from yet.
-  static Result<Contender> make(const Subject &subject, const BenchWay &way, const Graph &graph, Device *device);
+  static Result<Contender> make(const Subject &subject, const BenchWay &way, const Graph &graph, Device *device,
+                                const exec::TuningNote &onTuned);
   /// Runs a step and gives the seconds that it took.
   Result<double> step(bool isTraining);
   void startProfile();
@@ -301,11 +302,12 @@ struct Contender {
   int64_t peakBytes() const;
 
 private:
-  Status prepare(const Graph &graph, const std::vector<NamedTensor> &arguments, const BenchWay &way, Device *device);
+  Status prepare(const Graph &graph, const std::vector<NamedTensor> &arguments, const BenchWay &way, Device *device,
+                 const exec::TuningNote &onTuned);
 };
 
 Status Contender::prepare(const Graph &graph, const std::vector<NamedTensor> &arguments, const BenchWay &way,
-                          Device *device) {
+                          Device *device, const exec::TuningNote &onTuned) {
   // Inputs are set apart, so that the time is that of what belongs to the graph.
   auto keep = [&](auto made, Clock::time_point start) -> Status {
     if (!made)
@@ -320,7 +322,7 @@ Status Contender::prepare(const Graph &graph, const std::vector<NamedTensor> &ar
   const auto start = Clock::now();
   if (device)
     return keep(exec::DeviceExecutor::create(compiled.plan, compiled.program, *device, graph,
-                                             {.isRecorded = true, .isTimed = true}),
+                                             {.isRecorded = true, .onTuned = onTuned, .isTimed = true}),
                 start);
   exec::ExecOptions options;
   options.threads = way.threads;
@@ -331,7 +333,8 @@ Status Contender::prepare(const Graph &graph, const std::vector<NamedTensor> &ar
   return keep(exec::Executor::create(compiled.plan, compiled.kernels, graph, options), start);
 }
 
-Result<Contender> Contender::make(const Subject &subject, const BenchWay &way, const Graph &graph, Device *device) {
+Result<Contender> Contender::make(const Subject &subject, const BenchWay &way, const Graph &graph, Device *device,
+                                  const exec::TuningNote &onTuned) {
   auto compiled = compile(subject, way, device);
   if (!compiled)
     return std::move(compiled).status();
@@ -343,7 +346,7 @@ Result<Contender> Contender::make(const Subject &subject, const BenchWay &way, c
   auto arguments = bindTensors(argumentsOf(plan, graph), subject.tensors);
   if (!arguments)
     return std::move(arguments).status();
-  if (Status status = contender.prepare(graph, *arguments, way, device); !status.isOk())
+  if (Status status = contender.prepare(graph, *arguments, way, device, onTuned); !status.isOk())
     return status;
   for (NamedTensor &argument : *arguments) {
     const language::InputDecl *input = subject.model.signature.findInput(argument.name);
@@ -509,7 +512,8 @@ Status Round::prepare(size_t i, const Subject &subject) {
       return std::move(graph).status();
     fresh.emplace(std::move(*graph));
   }
-  auto made = Contender::make(subject, result.cell.way, fresh ? *fresh : subject.graph, options.device);
+  auto made =
+      Contender::make(subject, result.cell.way, fresh ? *fresh : subject.graph, options.device, options.onTuned);
   if (!made)
     return std::move(made).status();
   contenders[i].emplace(std::move(*made));
@@ -534,7 +538,8 @@ Status Round::prepare(size_t i, const Subject &subject) {
   result.firstSeconds = secondsSince(start);
   // A device records its launches in the second step, which is no part of any time. What is replayed is what is
   // checked.
-  if (options.device)
+  // Where that is tuned, all ways take their turns before; the first step may have had phases of the graph as well.
+  for (int extra = options.device ? 1 + (options.onTuned ? 1 + exec::kTuningRuns : 0) : 0; extra > 0; --extra)
     if (auto step = contenders[i]->step(subject.isTraining()); !step)
       return std::move(step).status();
   return check(i, subject, false);

@@ -14,6 +14,7 @@
 #include "driver/BenchFile.h"
 #include "driver/Inputs.h"
 #include "runtime/device/Device.h"
+#include "runtime/device/Tuning.h"
 #include "runtime/exec/Plan.h"
 
 #include <cstdint>
@@ -63,6 +64,8 @@ struct BenchResult {
 struct BenchOptions {
   Device *device = nullptr;  // where cells run; null: on the CPU
   bool profile = false;
+  exec::TuningNote onTuned =
+      {};                  // launches on a device are started in the fastest way, and this is told which; else none
   std::string keepFolder;  // where each cell's inputs and results are left; empty: nowhere
   std::function<void(const std::string &task)> onTask;
 };

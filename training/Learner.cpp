@@ -58,6 +58,7 @@ static Result<Compiled> compileForDevice(const Program &program, const Graph &gr
   exec::DeviceExecOptions exec;
   exec.memoryLimit = memoryLimit;
   exec.isRecorded = true;
+  exec.onTuned = settings.onTuned;
   return Compiled{planned->plan, planned->passes,
                   runnersOnDevice(planned->plan, std::move(*kernels), *settings.device, exec), nullptr};
 }

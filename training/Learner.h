@@ -32,6 +32,7 @@ struct CompileSettings {
   int64_t takenBytes = 0;                     // of the limit, by plans that were made before
   Device *device = nullptr;                   // where plans run, which it outlives; null: on the CPU
   MachineDescription machine = defaultGpu();  // that plans for the device are chosen for
+  exec::TuningNote onTuned = {};              // launches on the device are started in the fastest way; else none
 };
 
 /// Plans and compiles a program for a graph. `tensors` are its inputs as far as they are known, for the memory plan.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/device/Device.h"
+#include "runtime/device/Tuning.h"
 #include "runtime/graph/GraphFile.h"
 #include "runtime/machine/Machine.h"
 #include "training/Checkpoint.h"
@@ -30,6 +31,7 @@ struct TrainOptions {
   int64_t memoryLimit = 0;                    // bytes; 0: what the machine has
   Device *device = nullptr;                   // of the backend that the configuration names; null: the CPU
   MachineDescription machine = defaultGpu();  // that plans for the device are chosen for
+  exec::TuningNote onTuned = {};  // launches on the device are started in the fastest way, and this is told which
 };
 
 /// How a run is told about.

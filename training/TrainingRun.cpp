@@ -44,7 +44,8 @@ CompileSettings TrainingRun::settings(const std::string &recorded, int64_t taken
           options.memoryLimit,
           takenBytes,
           options.device,
-          options.machine};
+          options.machine,
+          options.onTuned};
 }
 
 LearningPlan TrainingRun::learningPlan() const {

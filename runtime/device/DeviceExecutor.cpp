@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/sizes.hpp"
 #include "runtime/base/BigVector.h"
+#include "runtime/base/Hash.h"
 #include "runtime/base/Interrupt.h"
 #include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
@@ -17,6 +18,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -67,7 +69,7 @@ struct Fitting {
       launches.push_back({.pieces = fitting.pieces.back().count});
     }
     const Outputs outputs = options.isInPlace ? Outputs::Outside : Outputs::InArena;
-    if (options.isRecorded && !options.isInPlace && hasBranches(options, fitting.numbers)) {
+    if (options.isRecorded && !options.isInPlace && (options.onTuned || hasBranches(options, fitting.numbers))) {
       fitting.memory = planDeviceMemory(plan, fitting.numbers, launches, Places::Own);
       const int64_t peak = fitting.memory.peakBytes();
       if (peak <= freeBytes && (options.memoryLimit == 0 || peak <= options.memoryLimit))
@@ -187,7 +189,8 @@ struct DeviceExecutor::State {
   /// The launches of a run.
   struct Recorded {
     bool isSeen = false;  // phases ran before
-    std::unique_ptr<Recording> recording;
+    std::map<Starting, std::unique_ptr<Recording>> recordings;
+    std::optional<Tuning> tuning;
   };
   using Phases = std::array<bool, kNumPhases>;
 
@@ -231,7 +234,8 @@ struct DeviceExecutor::State {
   Status uploadRandom();
   Status runPhases(const Phases &phases);
   Status launchPhase(Phase phase);
-  RecordedOrder order() const;
+  Starting usual() const;
+  Tuning tune(const Phases &phases) const;
   Status launch(size_t step);
   Status poison(std::span<const Block> blocks);
 };
@@ -860,8 +864,26 @@ Status DeviceExecutor::State::launchPhase(Phase phase) {
   return Status::ok();
 }
 
-RecordedOrder DeviceExecutor::State::order() const {
-  return hasBranches(options, session.numbers()) ? RecordedOrder::ByMemory : RecordedOrder::AsCalled;
+Starting DeviceExecutor::State::usual() const {
+  return hasBranches(options, session.numbers()) ? Starting::Branched : Starting::Chained;
+}
+
+Tuning DeviceExecutor::State::tune(const Phases &phases) const {
+  const Plan &plan = session.plan();
+  const DeviceInfo &info = device.info();
+  TextHash hash;
+  hash.add(plan.source);
+  hash.add(info.name + " " + std::to_string(info.multiprocessors));
+  for (int64_t rows : session.numbers().rows)
+    hash.add(std::to_string(rows));
+  hash.add(std::to_string(session.memory().arenaBytes) + (session.numbers().wideIds ? " wide" : ""));
+  constexpr std::array<const char *, kNumPhases> kNames = {"graph", "weights", "forward", "backward"};
+  std::string names;
+  for (Phase phase : kPhases)
+    if (phases[static_cast<size_t>(phase)])
+      names += (names.empty() ? "" : ", ") + std::string(kNames[static_cast<size_t>(phase)]);
+  hash.add(names);
+  return Tuning(hash.digest(), plan.name + " (" + names + ")", usual(), options.onTuned);
 }
 
 /// Starts the launches of all phases of a run.
@@ -881,13 +903,33 @@ Status DeviceExecutor::State::runPhases(const Phases &phases) {
   Recorded &mine = recorded[phases];
   if (!std::exchange(mine.isSeen, true))
     return launchAll();
-  if (!mine.recording) {
-    Result<std::unique_ptr<Recording>> recording = device.record(launchAll, order());
-    if (!recording)
-      return std::move(recording).status();
-    mine.recording = std::move(*recording);
+  if (options.onTuned && !mine.tuning)
+    mine.tuning.emplace(tune(phases));
+  const Starting way = mine.tuning ? mine.tuning->way() : usual();
+  std::unique_ptr<Recording> &recording = mine.recordings[way];
+  if (way != Starting::Plain && !recording) {
+    const auto order = way == Starting::Branched ? RecordedOrder::ByMemory : RecordedOrder::AsCalled;
+    Result<std::unique_ptr<Recording>> made = device.record(launchAll, order);
+    if (!made)
+      return std::move(made).status();
+    recording = std::move(*made);
   }
-  return device.replay(*mine.recording);
+  auto start = [&] { return recording ? device.replay(*recording) : launchAll(); };
+  if (!mine.tuning || !mine.tuning->isMeasuring())
+    return start();
+  Result<std::unique_ptr<Mark>> begin = device.mark();
+  if (!begin)
+    return std::move(begin).status();
+  if (Status status = start(); !status.isOk())
+    return status;
+  Result<std::unique_ptr<Mark>> end = device.mark();
+  if (!end)
+    return std::move(end).status();
+  Result<double> ms = device.elapsedMs(**begin, **end);
+  if (!ms)
+    return std::move(ms).status();
+  mine.tuning->add(*ms);
+  return Status::ok();
 }
 
 Status DeviceExecutor::run(Phase first, Phase last) {

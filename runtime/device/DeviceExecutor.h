@@ -23,6 +23,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/device/Device.h"
+#include "runtime/device/Tuning.h"
 #include "runtime/exec/Memory.h"
 #include "runtime/exec/Plan.h"
 #include "runtime/graph/Graph.h"
@@ -54,6 +55,9 @@ struct DeviceExecOptions {
   bool isRecorded = false;
   /// Whether launches of a recording that do not depend on each other may run side by side.
   Branches branches = Branches::OnSmallGraphs;
+  /// Where it is set, recorded runs are started in the way that is the fastest by the clock (`Tuning`), whatever
+  /// `branches` says, and each table has a place of its own if that fits. Results are the same bits.
+  TuningNote onTuned = {};
   /// Waits for each kernel, so that a failure inside of one names its launch. Nothing is recorded then. The variable
   /// HECTOR_STEPWISE=1 does the same.
   bool isStepwise = false;

@@ -13,12 +13,29 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <map>
+#include <stdlib.h>
 
 using namespace hector;
 using namespace hector::exec;
 
 namespace {
+
+/// A cache of code in which there is nothing, while it lives.
+class FreshCache {
+public:
+  FreshCache() : setting("HECTOR_CACHE", path.c_str()) {}
+  ~FreshCache() { std::filesystem::remove_all(path); }
+
+private:
+  static std::string makeFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "hector-test-XXXXXX").string();
+    return mkdtemp(pattern.data()) ? pattern : "";
+  }
+  const std::string path = makeFolder();
+  Setting setting;
+};
 
 // --- the example of TestPlans.h in CUDA ------------------------------------------------------------------------------
 
@@ -276,6 +293,37 @@ TEST_P(DeviceExecutorTest, RunsRepeatBitForBit) {
       EXPECT_EQ(all, first);
     }
   }
+}
+
+TEST_P(DeviceExecutorTest, TuningChangesNoBit) {
+  const TestGraph graph = randomGraph("", 9, 300, 4000, 40);
+  example::Values values(graph);
+  std::vector<std::string> notes;
+  DeviceExecOptions options = {.isRecorded = true};
+  options.onTuned = [&](const std::string &note) { notes.push_back(note); };
+  DeviceExecutor executor = make(graph, options);
+  values.setAll(executor, graph);
+  const FreshCache cache;  // nothing was measured before
+  std::vector<std::vector<double>> first;
+  expectRuns(executor);  // phases of the graph run once
+  for (int run = 0; run < kTuningRuns + 3; ++run) {
+    expectRuns(executor, Phase::Forward, Phase::Backward);
+    EXPECT_EQ(notes.size(), run < kTuningRuns ? 0u : 1u) << run;
+    std::vector<std::vector<double>> all;
+    for (const char *name : {"out", "by_type", "gx", "gtype"})
+      all.push_back(valuesOf(executor, name));
+    if (first.empty())
+      first = all;
+    EXPECT_EQ(all, first) << run;
+  }
+  // Another executor starts as it was found.
+  DeviceExecutor again = make(graph, options);
+  values.setAll(again, graph);
+  expectRuns(again);
+  for (int run = 0; run < 2; ++run)
+    expectRuns(again, Phase::Forward, Phase::Backward);
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_NE(notes.back().find("as measured before"), std::string::npos) << notes.back();
 }
 
 TEST_P(DeviceExecutorTest, DropoutHasItsSeedAndStep) {

@@ -56,7 +56,7 @@ std::optional<std::string_view> between(std::string_view name, std::string_view 
   return name.substr(start.size(), name.size() - start.size() - end.size());
 }
 
-enum class Kind { Code, Cubin, Compiler, Failure, Build, Lock, Copy, Foreign };
+enum class Kind { Code, Cubin, Compiler, Tuning, Failure, Build, Lock, Copy, Foreign };
 
 Kind kindOf(const std::string &name) {
   auto isKeyBetween = [&](std::string_view start, std::string_view end) {
@@ -69,6 +69,8 @@ Kind kindOf(const std::string &name) {
     return Kind::Cubin;
   if (isKeyBetween("compiler-", ".txt"))
     return Kind::Compiler;
+  if (isKeyBetween("tuned-", ".txt"))
+    return Kind::Tuning;
   if (isKeyBetween("failed-", ""))
     return Kind::Failure;
   if (isKeyBetween("", ".lock"))
@@ -126,7 +128,7 @@ bool isEntry(Kind kind) {
 
 /// Whether it counts as kept; the rest belongs to processes at work, or is left by dead ones.
 bool isKept(Kind kind) {
-  return isEntry(kind) || kind == Kind::Compiler || kind == Kind::Failure;
+  return isEntry(kind) || kind == Kind::Compiler || kind == Kind::Tuning || kind == Kind::Failure;
 }
 
 /// Whether an item was removed, by us or by someone else meanwhile.

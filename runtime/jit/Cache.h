@@ -12,6 +12,7 @@
 ///   hector-build-…    what a process compiles in. Its file `lock` is locked as long as that process lives.
 ///   failed-KEY        the source that could not be compiled, and what the compiler said.
 ///   compiler-KEY.txt  which compiler was found; sealed.
+///   tuned-KEY.txt     how launches of a plan are started the fastest; sealed.
 ///
 /// Everything else there belongs to someone else and is left alone.
 #pragma once
@@ -74,6 +75,7 @@ public:
     return key + (kind == CodeKind::Host ? ".so" : ".cubin");
   }
   static std::string compilerName(const std::string &key) { return "compiler-" + key + ".txt"; }
+  static std::string tuningName(const std::string &key) { return "tuned-" + key + ".txt"; }
   static std::string failureName(const std::string &key) { return "failed-" + key; }
 
   /// Held by the one process that compiles a key; released at the end of its life, and of the process.

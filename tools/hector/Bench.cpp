@@ -74,6 +74,9 @@ Result<BenchFile> readFile(const std::string &path, const BenchCommandOptions &o
   const bool isOnGpu = file->backend == BenchBackend::Cuda;
   if (options.threads > 0 && isOnGpu)
     return Status::invalid("--threads are those of the CPU, but " + path + " runs on a GPU; leave it out");
+  if (options.tune && !isOnGpu)
+    return Status::invalid("--tune is about launches on a GPU, but " + path +
+                           " runs on the CPU; leave it out, or add --backend cuda");
   if (!options.precision.empty() && !isOnGpu)
     return Status::invalid("--precision is how a GPU multiplies, but " + path +
                            " runs on the CPU, which is always exact; leave it out, or add --backend cuda");
@@ -196,6 +199,8 @@ Status measureFile(const BenchFile &file, const WorkFolder &work, const BenchCom
       BenchOptions how;
       how.device = device->get();
       how.profile = options.profile;
+      if (options.tune)
+        how.onTuned = [](const std::string &note) { std::fprintf(stderr, "note: %s\n", note.c_str()); };
       how.keepFolder = options.keepFolder;
       how.onTask = [&](const std::string &task) { progress.begin(task); };
       for (BenchResult &result : measureRound(file, round, *graphPath, how))

@@ -44,6 +44,8 @@ std::function<std::optional<int>()> addBench(CLI::App &app) {
       "Lists the kernels of each cell: their times, and the bytes, operations and times that were expected");
   bench->add_flag("--memory", options->memory,
                   "Also runs each cell in a process of its own, and shows by how much that process grows");
+  bench->add_flag("--tune", options->tune,
+                  "Starts launches on a GPU in the way that is the fastest by the clock, and says which");
   addFile("--json", options->jsonPath, "Writes all figures as JSON (.json)", "FILE");
   addFile("--svg", options->svgPath, "Draws the medians (.svg)", "FILE");
   addFile("--keep", options->keepFolder,

@@ -65,6 +65,7 @@ struct BenchCommandOptions {
   std::string only;       // part of the names of cells; empty: all
   bool profile = false;
   bool memory = false;
+  bool tune = false;
   std::string jsonPath, svgPath;  // empty: none
   std::string keepFolder;         // empty: nothing is kept
   std::string memoryOf;           // a cell whose memory this process measures; empty: it measures times
@@ -86,6 +87,7 @@ struct TrainCommandOptions {
   std::optional<uint64_t> seed;
   std::optional<int> threads;
   std::string machine;      // a GPU that plans are chosen for; empty: the default
+  bool tune = false;        // launches on a GPU are started in the fastest way
   int64_t numSeeds = 1;     // runs with this many seeds, from the first on
   std::string memoryLimit;  // bytes, such as 8G; empty: what the machine has
   bool isDry = false;       // prints the configuration and ends

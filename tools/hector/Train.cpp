@@ -416,6 +416,10 @@ Status train(const TrainCommandOptions &options) {
   if (!machine)
     return std::move(machine).status();
   settings->machine = std::move(*machine);
+  if (options.tune && settings->config.backend != Backend::Cuda)
+    return Status::invalid("--tune is about launches on a GPU, and --backend is cpu; leave it out");
+  if (options.tune)
+    settings->onTuned = [](const std::string &note) { std::fprintf(stderr, "note: %s\n", note.c_str()); };
   std::unique_ptr<Device> device;
   if (settings->config.backend == Backend::Cuda) {
     auto found = findGpu();

@@ -101,6 +101,8 @@ static CLI::App *addTrainOptions(CLI::App &app, TrainCommandOptions &options) {
       ->type_name("LIST");
   addWord("--backend", options.backend, "Where plans run: on the CPU, or on a GPU", {"cpu", "cuda"});
   addMachineOption(*train, options.machine);
+  train->add_flag("--tune", options.tune,
+                  "Starts launches on a GPU in the way that is the fastest by the clock, and says which");
   train->add_option("--threads", options.threads, "How many threads run at once; results do not depend on it")
       ->transform(wholeNumber<int>(1, 1024))
       ->type_name("NUMBER");
