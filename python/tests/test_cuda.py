@@ -640,8 +640,28 @@ class WithInductorTest(Case):
     device = "cuda"
     to, layer, check_compiled = Layers.to, Layers.layer, Layers.check_compiled
 
+    @classmethod
+    def setUpClass(cls):
+        x = torch.linspace(-1, 1, 100, device="cuda")
+        try:
+            torch.compile(lambda x: x.relu() + 1, fullgraph=True)(x)
+        except Exception as error:
+            traceback.print_exc()
+            raise unittest.SkipTest(f"torch.compile does not work here without Hector: {error}") from None
+
     def test_torch_compile(self):
         self.check_compiled("inductor")
+
+    def test_a_layer_of_pyg(self):
+        from hector.nn import GCNConv
+
+        src, dst, _, _ = random_graph()
+        conv, edge_index = GCNConv(16, 8).cuda(), torch.stack([src, dst]).cuda()
+        x = torch.randn(40, 16, device="cuda")
+        whole = torch.compile(conv, fullgraph=True)
+        self.assert_close(whole(x, edge_index), conv(x, edge_index), 1e-5)
+        with torch.no_grad():
+            self.assert_close(whole(x, edge_index), conv(x, edge_index), 1e-5)
 
 
 class Result(unittest.TextTestResult):
