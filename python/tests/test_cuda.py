@@ -11,6 +11,8 @@ import contextlib
 import gc
 import os
 import threading
+import time
+import traceback
 import unittest
 import warnings
 from pathlib import Path
@@ -231,6 +233,28 @@ class Layers:
         with self.assertRaisesRegex(hector.InvalidError, "'highest', 'high' or 'medium'"):
             hector.set_precision("low")
 
+    def check_compiled(self, backend):
+        model, g, inputs = self.layer("rgcn")
+        inputs = self.to(inputs)
+        wanted = differentiated(model, g, inputs)
+
+        @torch.compile(fullgraph=True, backend=backend)
+        def compiled(**inputs):
+            return model(g, **inputs).relu()
+
+        leaves = {name: tensor.clone().requires_grad_() for name, tensor in inputs.items()}
+        out = compiled(**leaves)
+        self.assertTrue(torch.equal(out.detach(), wanted[0].relu()))
+        start = torch.linspace(-1, 1, out.numel(), dtype=torch.float64).reshape(out.shape).to(out)
+        plain = {name: tensor.clone().requires_grad_() for name, tensor in inputs.items()}
+        model(g, **plain).relu().backward(start)
+        out.backward(start)
+        for name in leaves:
+            self.assert_close(leaves[name].grad, plain[name].grad, 1e-6, name)
+
+    def test_torch_compile(self):
+        self.check_compiled("aot_eager")
+
     def test_memory_is_limited(self):
         model, g, inputs = self.layer("rgcn")
         hector.set_memory_limit(100)
@@ -241,13 +265,14 @@ class Layers:
             hector.set_memory_limit(0)
 
 
-@unittest.skipIf(HAS_GPU, "there is a GPU, so nothing is emulated")
-class EmulatedTest(Layers, Case):
+class Emulated:
     """Tensors of the CPU stand for those of a GPU."""
 
     device = "cpu"
 
     def setUp(self):
+        if HAS_GPU:
+            self.skipTest("there is a GPU, so nothing is emulated")
         for patch in (
             mock.patch.dict(os.environ, HECTOR_EMULATE_CUDA="1"),
             mock.patch.object(_arrays.TorchArrays, "kinds", {"cpu": 2}),
@@ -256,7 +281,10 @@ class EmulatedTest(Layers, Case):
         ):
             patch.start()
             self.addCleanup(patch.stop)
+        super().setUp()
 
+
+class EmulatedTest(Emulated, Layers, Case):
     @contextlib.contextmanager
     def on_cpu(self):
         with mock.patch.object(_arrays.TorchArrays, "kinds", {"cpu": 1}):
@@ -463,25 +491,6 @@ class GpuTest(Layers, Case):
         self.assertEqual(found.dtype, torch.float32)
         self.assertTrue(torch.equal(found, wanted))
 
-    def test_torch_compile(self):
-        model, g, inputs = self.layer("rgcn")
-        inputs = self.to(inputs)
-        wanted = differentiated(model, g, inputs)
-
-        @torch.compile(fullgraph=True)
-        def compiled(**inputs):
-            return model(g, **inputs).relu()
-
-        leaves = {name: tensor.clone().requires_grad_() for name, tensor in inputs.items()}
-        out = compiled(**leaves)
-        self.assertTrue(torch.equal(out.detach(), wanted[0].relu()))
-        start = torch.linspace(-1, 1, out.numel(), dtype=torch.float64).reshape(out.shape).to(out)
-        plain = {name: tensor.clone().requires_grad_() for name, tensor in inputs.items()}
-        model(g, **plain).relu().backward(start)
-        out.backward(start)
-        for name in leaves:
-            self.assert_close(leaves[name].grad, plain[name].grad, 1e-6, name)
-
 
 ROWS = ("Node", "Edge", "EdgeType", "NodeType")
 
@@ -490,11 +499,11 @@ def leaves_rows(g, home):
     return g._rows[home]
 
 
-@unittest.skipUnless(HAS_GPU, NO_GPU)
-class PygTest(Case):
+class PygLayers:
     """Layers of `hector.nn` beside PyG's, and a class of PyG's that is compiled."""
 
     def setUp(self):
+        super().setUp()
         try:
             import torch_geometric.nn as theirs
         except ImportError:
@@ -503,19 +512,19 @@ class PygTest(Case):
 
         self.theirs, self.ours = theirs, ours
         src, dst, etype, _ = random_graph()
-        self.edge_index, self.edge_type = torch.stack([src, dst]).cuda(), etype.cuda()
-        self.x = torch.randn(40, 16, generator=torch.Generator().manual_seed(3)).cuda()
+        self.edge_index, self.edge_type = torch.stack([src, dst]).to(self.device), etype.to(self.device)
+        self.x = torch.randn(40, 16, generator=torch.Generator().manual_seed(3)).to(self.device)
 
     def same(self, make, call, tolerance=1e-4):
         """Compares results and gradients of both, compiled and captured too."""
         torch.manual_seed(0)
-        theirs = make(self.theirs).cuda()
-        ours = make(self.ours).cuda()
+        theirs = make(self.theirs).to(self.device)
+        ours = make(self.ours).to(self.device)
         ours.load_state_dict(theirs.state_dict())
         x, y = self.x.clone().requires_grad_(), self.x.clone().requires_grad_()
         wanted, found = call(theirs, x), call(ours, y)
         self.assert_close(found, wanted, tolerance, "out")
-        start = torch.linspace(-1, 1, wanted.numel()).reshape(wanted.shape).cuda()
+        start = torch.linspace(-1, 1, wanted.numel()).reshape(wanted.shape).to(self.device)
         wanted.backward(start)
         found.backward(start)
         self.assert_close(y.grad, x.grad, tolerance, "x")
@@ -528,17 +537,11 @@ class PygTest(Case):
                 scale = max(other.grad.abs().max().item(), 1e-3)
                 self.assertLessEqual((parameter.grad - other.grad).abs().max().item() / scale, tolerance * 10, name)
         with torch.no_grad():
-            captured, z = torch.cuda.CUDAGraph(), self.x.clone()
-            side = torch.cuda.Stream()
-            side.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(side):
-                eager = call(ours, z)
-            torch.cuda.current_stream().wait_stream(side)
-            with torch.cuda.graph(captured):
-                out = call(ours, z)
-            captured.replay()
-            self.assertTrue(torch.equal(out, eager), "captured")
-            self.assertTrue(torch.equal(torch.compile(call, fullgraph=True)(ours, z), eager), "torch.compile")
+            z = self.x.clone()
+            eager = call(ours, z)
+            whole = torch.compile(call, fullgraph=True, backend="aot_eager")
+            self.assertTrue(torch.equal(whole(ours, z), eager), "torch.compile")
+            self.capture(ours, call, z, eager)
 
     def test_rgcn(self):
         for options in ({}, {"num_bases": 2}, {"num_blocks": 4}, {"aggr": "add"}):
@@ -557,10 +560,10 @@ class PygTest(Case):
         self.same(lambda nn: nn.SAGEConv(16, 8), lambda conv, x: conv(x, self.edge_index))
 
     def test_gcn_with_weights(self):
-        weights = torch.rand(300, generator=torch.Generator().manual_seed(4)).cuda()
+        weights = torch.rand(300, generator=torch.Generator().manual_seed(4)).to(self.device)
         torch.manual_seed(0)
-        theirs = self.theirs.GCNConv(16, 8).cuda()
-        ours = self.ours.GCNConv(16, 8).cuda()
+        theirs = self.theirs.GCNConv(16, 8).to(self.device)
+        ours = self.ours.GCNConv(16, 8).to(self.device)
         ours.load_state_dict(theirs.state_dict())
         self.assert_close(ours(self.x, self.edge_index, weights), theirs(self.x, self.edge_index, weights), 1e-4)
 
@@ -593,10 +596,10 @@ class PygTest(Case):
                 return torch.relu(x_j - x_i) * self.temperature
 
         torch.manual_seed(0)
-        plain = Difference().cuda()
+        plain = Difference().to(self.device)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            compiled = hector.compile(Difference)().cuda()
+            compiled = hector.compile(Difference)().to(self.device)
             compiled.load_state_dict(plain.state_dict())
             x, y = self.x.clone().requires_grad_(), self.x.clone().requires_grad_()
             wanted, found = plain(x, self.edge_index), compiled(y, self.edge_index)
@@ -605,9 +608,90 @@ class PygTest(Case):
         found.square().sum().backward()
         self.assert_close(y.grad, x.grad, 1e-4)
         self.assert_close(compiled.lin.weight.grad, plain.lin.weight.grad, 1e-4)
-        whole = torch.compile(compiled, fullgraph=True)
+        whole = torch.compile(compiled, fullgraph=True, backend="aot_eager")
         self.assert_close(whole(self.x, self.edge_index), wanted, 1e-5)
 
 
+class EmulatedPygTest(Emulated, PygLayers, Case):
+    def capture(self, conv, call, x, wanted):
+        pass
+
+
+@unittest.skipUnless(HAS_GPU, NO_GPU)
+class PygTest(PygLayers, Case):
+    device = "cuda"
+
+    def capture(self, conv, call, x, wanted):
+        captured, side = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            call(conv, x)
+        torch.cuda.current_stream().wait_stream(side)
+        with torch.cuda.graph(captured):
+            out = call(conv, x)
+        captured.replay()
+        self.assertTrue(torch.equal(out, wanted), "captured")
+
+
+@unittest.skipUnless(HAS_GPU, NO_GPU)
+class WithInductorTest(Case):
+    """What takes longest, last: code that PyTorch generates around layers."""
+
+    device = "cuda"
+    to, layer, check_compiled = Layers.to, Layers.layer, Layers.check_compiled
+
+    @classmethod
+    def setUpClass(cls):
+        x = torch.linspace(-1, 1, 100, device="cuda")
+        try:
+            torch.compile(lambda x: x.relu() + 1, fullgraph=True)(x)
+        except Exception as error:
+            traceback.print_exc()
+            raise unittest.SkipTest(f"torch.compile does not work here without Hector: {error}") from None
+
+    def test_torch_compile(self):
+        self.check_compiled("inductor")
+
+    def test_a_layer_of_pyg(self):
+        from hector.nn import GCNConv
+
+        src, dst, _, _ = random_graph()
+        conv, edge_index = GCNConv(16, 8).cuda(), torch.stack([src, dst]).cuda()
+        x = torch.randn(40, 16, device="cuda")
+        whole = torch.compile(conv, fullgraph=True)
+        self.assert_close(whole(x, edge_index), conv(x, edge_index), 1e-5)
+        with torch.no_grad():
+            self.assert_close(whole(x, edge_index), conv(x, edge_index), 1e-5)
+
+
+class Result(unittest.TextTestResult):
+    """Says at once what has failed, and how long each test took."""
+
+    def startTest(self, test):
+        self.begin = time.perf_counter()
+        super().startTest(test)
+
+    def stopTest(self, test):
+        self.stream.writeln(f"    {time.perf_counter() - self.begin:.1f} s")
+        super().stopTest(test)
+
+    def tell(self, text):
+        self.stream.writeln(text)
+        self.stream.flush()
+
+    def addError(self, test, error):
+        super().addError(test, error)
+        self.tell("".join(traceback.format_exception(*error)))
+
+    def addFailure(self, test, error):
+        super().addFailure(test, error)
+        self.tell("".join(traceback.format_exception(*error)))
+
+    def addSubTest(self, test, subtest, error):
+        super().addSubTest(test, subtest, error)
+        if error is not None:
+            self.tell(f"{subtest}\n" + "".join(traceback.format_exception(*error)))
+
+
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    unittest.main(testRunner=unittest.TextTestRunner(verbosity=2, resultclass=Result, warnings="ignore"))
