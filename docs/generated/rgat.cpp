@@ -12,9 +12,9 @@ namespace cpu = hector::cpu;
 using Id = int32_t;
 
 // gemm etype, rgat.hec:3, 7
-//   linear = product(w_t, transposed W)
+//   linear = product(w_s, transposed W)
 HECTOR_KERNEL void hector_gemm_etype(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *scratch) {
-  const float *w_t = cpu::table<const float>(frame, 0);  // etype, 64xf32
+  const float *w_s = cpu::table<const float>(frame, 0);  // etype, 64xf32
   const float *W = cpu::table<const float>(frame, 1);  // etype, 64x64xf32
   float *linear = cpu::table<float>(frame, 2);  // etype, 64xf32
   cpu::Scratch fixed(scratch);
@@ -22,20 +22,20 @@ HECTOR_KERNEL void hector_gemm_etype(const cpu::Frame &frame, int64_t begin, int
     const int64_t last = first + 1;
     const int64_t etype = first;
     cpu::Scratch space = fixed;
-    const float *w_t_rows = w_t + first * 64;
+    const float *w_s_rows = w_s + first * 64;
     float *product_rows = linear + first * 64;
     const float *W_matrix = W + etype * 4096;
-    cpu::multiplyTransposed<float>(w_t_rows, 64, W_matrix, 64, product_rows, 64, last - first, 64, 64);
+    cpu::multiplyTransposed<float>(w_s_rows, 64, W_matrix, 64, product_rows, 64, last - first, 64, 64);
   }
 }
 
 // gemm src_pair, rgat.hec:3, 5, 7
 //   s = product(x, W)
-//   dot = dot(s, w_s)
+//   dot = dot(x, linear)
 HECTOR_KERNEL void hector_s(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *scratch) {
   const float *x = cpu::table<const float>(frame, 0);  // node, 64xf32
   const float *W = cpu::table<const float>(frame, 1);  // etype, 64x64xf32
-  const float *w_s = cpu::table<const float>(frame, 2);  // etype, 64xf32
+  const float *linear = cpu::table<const float>(frame, 2);  // etype, 64xf32
   float *s = cpu::table<float>(frame, 3);  // src_pair, 64xf32
   float *dot = cpu::table<float>(frame, 4);  // src_pair, f32
   const Id *types_src_pair = cpu::form<Id>(frame, 0);
@@ -58,10 +58,12 @@ HECTOR_KERNEL void hector_s(const cpu::Frame &frame, int64_t begin, int64_t end,
       }
       float *s_rows = s + first * 64;
       cpu::multiply<float>(x_rows, 64, W_matrix, 64, s_rows, 64, last - first, 64, 64);
-      const float *w_s_etype = w_s + etype * 64;
+      const float *linear_etype = linear + etype * 64;
       for (int64_t src_pair = first; src_pair < last; ++src_pair) {
+        cpu::fetch<256>(x + int64_t{pair_node_src[cpu::smallest(src_pair + 32, last_src_pair)]} * 64);
+        const float *x_src_pair = x + int64_t{pair_node_src[src_pair]} * 64;
+        const float mul = cpu::sum<float>(64, [&](int64_t r) { return x_src_pair[r] * linear_etype[r]; });
         const float *s_row = s_rows + (src_pair - first) * 64;
-        const float mul = cpu::sum<float>(64, [&](int64_t r) { return s_row[r] * w_s_etype[r]; });
         dot[src_pair] = mul;
       }
     }
@@ -158,52 +160,39 @@ HECTOR_KERNEL void hector_out_att_total(const cpu::Frame &frame, int64_t begin, 
 }
 
 // by_dst edge, rgat.hec:5, 7, 8, 10
-//   grad_att = select(0 < add, chain(chain(..., ...) + sum(...), att_2), chain(... + ..., att_2) * 0.2)
+//   grad_att = select(0 < add, chain(... - ..., att), chain(..., att) * 0.2)
 //   sum = sum(grad_att)
-HECTOR_KERNEL void hector_grad_att(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *scratch) {
+HECTOR_KERNEL void hector_grad_att(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *) {
   const float *grad_out = cpu::table<const float>(frame, 0);  // node, 64xf32
   const float *s = cpu::table<const float>(frame, 1);  // src_pair, 64xf32
   const float *total = cpu::table<const float>(frame, 2);  // node, f32
-  const float *att = cpu::table<const float>(frame, 3);  // edge, f32
-  const float *att_2 = cpu::table<const float>(frame, 4);  // edge, f32
+  const float *out = cpu::table<const float>(frame, 3);  // node, 64xf32
+  const float *att = cpu::table<const float>(frame, 4);  // edge, f32
   const float *add = cpu::table<const float>(frame, 5);  // edge, f32
   float *grad_att = cpu::table<float>(frame, 6);  // edge, f32
   float *sum = cpu::table<float>(frame, 7);  // dst_pair, f32
-  const Id *edges_dst = cpu::form<Id>(frame, 0);
-  const Id *edge_src_pair_dst = cpu::form<Id>(frame, 1);
-  const Id *places_dst = cpu::form<Id>(frame, 2);
-  const Id *place_edges_dst = cpu::form<Id>(frame, 3);
-  cpu::Scratch fixed(scratch);
+  const Id *places_dst = cpu::form<Id>(frame, 0);
+  const Id *place_edges_dst = cpu::form<Id>(frame, 1);
+  const Id *edge_src_pair_dst = cpu::form<Id>(frame, 2);
   const int64_t last_edge = frame.rows[cpu::Edge] - 1;
   for (int64_t node = begin; node < end; ++node) {
-    cpu::Scratch space = fixed;
     const float *grad_out_node = grad_out + node * 64;
     const float total_node = total[node];
     const float grad_att_node = 1.0f / total_node;
-    float grad_att_node_2 = 0.0f;
-    float grad_att_node_2_blocks;
-    bool grad_att_node_2_has_blocks = false;
-    float *chain_rows = space.take<float>(int64_t{edges_dst[node + 1] - edges_dst[node]});
-    for (int64_t edge = edges_dst[node]; edge < edges_dst[node + 1]; ++edge) {
-      cpu::fetch<256>(s + int64_t{edge_src_pair_dst[cpu::smallest(edge + 32, last_edge)]} * 64);
-      const float *s_edge = s + int64_t{edge_src_pair_dst[edge]} * 64;
-      const float chain = cpu::sum<float>(64, [&](int64_t r) { return cpu::chain(grad_out_node[r], s_edge[r]); });
-      const float att_edge = att[edge];
-      grad_att_node_2 += -cpu::chain(chain, att_edge / total_node);
-      chain_rows[edge - edges_dst[node]] = chain;
-      if (cpu::endsBlock(edge))
-        cpu::moveSum(grad_att_node_2, grad_att_node_2_blocks, grad_att_node_2_has_blocks);
-    }
-    if (grad_att_node_2_has_blocks)
-      grad_att_node_2 += grad_att_node_2_blocks;
+    const float *out_node = out + node * 64;
+    const float grad_att_node_2 = cpu::sum<float>(64,
+        [&](int64_t r) { return cpu::chain(grad_out_node[r], out_node[r]); });
+    const float grad_att_node_3 = cpu::chain(grad_att_node_2, grad_att_node);
     for (int64_t dst_pair = places_dst[node]; dst_pair < places_dst[node + 1]; ++dst_pair) {
       float sum_dst_pair = 0.0f;
       float sum_dst_pair_blocks;
       bool sum_dst_pair_has_blocks = false;
       for (int64_t edge = place_edges_dst[dst_pair]; edge < place_edges_dst[dst_pair + 1]; ++edge) {
-        const float chain_row = chain_rows[edge - edges_dst[node]];
-        const float att_2_edge = att_2[edge];
-        const float grad_att_edge = cpu::chain(cpu::chain(chain_row, grad_att_node) + grad_att_node_2, att_2_edge);
+        cpu::fetch<256>(s + int64_t{edge_src_pair_dst[cpu::smallest(edge + 32, last_edge)]} * 64);
+        const float *s_edge = s + int64_t{edge_src_pair_dst[edge]} * 64;
+        const float chain = cpu::sum<float>(64, [&](int64_t r) { return cpu::chain(grad_out_node[r], s_edge[r]); });
+        const float att_edge = att[edge];
+        const float grad_att_edge = cpu::chain(cpu::chain(chain, grad_att_node) - grad_att_node_3, att_edge);
         const float add_edge = add[edge];
         const float grad_att_edge_2 = cpu::choose(0.0f < add_edge, grad_att_edge, grad_att_edge * 0.2f);
         sum_dst_pair += grad_att_edge_2;
@@ -363,17 +352,15 @@ HECTOR_KERNEL void hector_by_src_edge_2(const cpu::Frame &frame, int64_t begin, 
 }
 
 // gemm src_pair, rgat.hec:3, 5, 7, 10
-//   reshape = sum
-//   grad_s = product(sum_2 + chain(sum, w_s), transposed W)
-//   grad_s_2 = sum(outer(x, sum_2 + chain(sum, w_s))) per etype
+//   sum_3 = sum(chain(sum, x)) per etype
+//   grad_s = product(sum_2, transposed W)
+//   grad_s_2 = sum(outer(x, sum_2)) per etype
 HECTOR_KERNEL void hector_grad_s(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t piece, void *scratch) {
   const float *sum = cpu::table<const float>(frame, 0);  // src_pair, f32
-  const float *w_s = cpu::table<const float>(frame, 1);  // etype, 64xf32
+  const float *x = cpu::table<const float>(frame, 1);  // node, 64xf32
   const float *sum_2 = cpu::table<const float>(frame, 2);  // src_pair, 64xf32
   const float *W = cpu::table<const float>(frame, 3);  // etype, 64x64xf32
-  const float *x = cpu::table<const float>(frame, 4);  // node, 64xf32
-  float *reshape = cpu::table<float>(frame, 5);  // src_pair, 1xf32
-  float *grad_s = cpu::table<float>(frame, 6);  // src_pair, 64xf32
+  float *grad_s = cpu::table<float>(frame, 5);  // src_pair, 64xf32
   const Id *types_src_pair = cpu::form<Id>(frame, 0);
   const Id *pair_place_src = cpu::form<Id>(frame, 1);
   const Id *pair_node_src = cpu::form<Id>(frame, 2);
@@ -384,39 +371,41 @@ HECTOR_KERNEL void hector_grad_s(const cpu::Frame &frame, int64_t begin, int64_t
     const int64_t etype = part.type;
     float *grad_s_2_part = cpu::totalRow<float>(frame.totals[0], 16384, piece + etype);
     cpu::fill<float>(grad_s_2_part, 0.0f, 4096);
+    float *sum_3_part = cpu::totalRow<float>(frame.totals[1], 256, piece + etype);
+    cpu::fill<float>(sum_3_part, 0.0f, 64);
     const float *W_matrix = W + etype * 4096;
     cpu::transpose<float>(W_matrix, 64, W_turned, 64, 64, 64);
     for (int64_t first = part.first; first < part.last; first += 32) {
       const int64_t last = cpu::smallest(first + 32, part.last);
       cpu::Scratch space = fixed;
-      const float *w_s_etype = w_s + etype * 64;
-      float *grad_s_rows = space.take<float>(2048);
+      float *sum_rows = space.take<float>(2048);
       float *x_rows = space.take<float>(2048);
-      float *grad_s_rows_2 = grad_s + first * 64;
+      float *grad_s_rows = grad_s + first * 64;
       for (int64_t from = first; from < last; from += 4) {
         const int64_t to = cpu::smallest(from + 4, last);
         for (int64_t src_pair = from; src_pair < to; ++src_pair) {
           cpu::fetch<4>(sum + int64_t{pair_place_src[cpu::smallest(src_pair + 32, last_src_pair)]});
           const float sum_src_pair = sum[pair_place_src[src_pair]];
-          cpu::fetch<256>(sum_2 + int64_t{pair_place_src[cpu::smallest(src_pair + 32, last_src_pair)]} * 64);
-          const float *sum_2_src_pair = sum_2 + int64_t{pair_place_src[src_pair]} * 64;
-          float *grad_s_row = grad_s_rows + (src_pair - first) * 64;
-          for (int64_t k = 0; k < 64; ++k)
-            grad_s_row[k] = sum_2_src_pair[k] + cpu::chain(sum_src_pair, w_s_etype[k]);
           cpu::fetch<256>(x + int64_t{pair_node_src[cpu::smallest(src_pair + 32, last_src_pair)]} * 64);
           const float *x_src_pair = x + int64_t{pair_node_src[src_pair]} * 64;
+          cpu::fetch<256>(sum_2 + int64_t{pair_place_src[cpu::smallest(src_pair + 32, last_src_pair)]} * 64);
+          const float *sum_2_src_pair = sum_2 + int64_t{pair_place_src[src_pair]} * 64;
+          float *sum_row = sum_rows + (src_pair - first) * 64;
+          for (int64_t k = 0; k < 64; ++k)
+            sum_row[k] = sum_2_src_pair[k];
           float *x_row = x_rows + (src_pair - first) * 64;
           for (int64_t k = 0; k < 64; ++k)
             x_row[k] = x_src_pair[k];
-          reshape[src_pair] = sum_src_pair;
+          for (int64_t k = 0; k < 64; ++k)
+            sum_3_part[k] += cpu::chain(sum_src_pair, x_src_pair[k]);
         }
-        cpu::multiply<float>(grad_s_rows + (from - first) * 64, 64, W_turned, 64, grad_s_rows_2 + (from - first) * 64,
-            64, to - from, 64, 64);
-        cpu::clearZeroRows<float>(grad_s_rows + (from - first) * 64, 64, grad_s_rows_2 + (from - first) * 64, 64, to -
-            from, 64, 64);
+        cpu::multiply<float>(sum_rows + (from - first) * 64, 64, W_turned, 64, grad_s_rows + (from - first) * 64, 64,
+            to - from, 64, 64);
+        cpu::clearZeroRows<float>(sum_rows + (from - first) * 64, 64, grad_s_rows + (from - first) * 64, 64, to - from,
+            64, 64);
       }
-      cpu::forNonZeroRows(grad_s_rows, 64, last - first, [&](int64_t from, int64_t count) {
-        cpu::addOuterProducts<float>(x_rows + from * 64, 64, grad_s_rows + from * 64, 64, grad_s_2_part, 64, count, 64,
+      cpu::forNonZeroRows(sum_rows, 64, last - first, [&](int64_t from, int64_t count) {
+        cpu::addOuterProducts<float>(x_rows + from * 64, 64, sum_rows + from * 64, 64, grad_s_2_part, 64, count, 64,
             64);
       });
     }
@@ -425,7 +414,7 @@ HECTOR_KERNEL void hector_grad_s(const cpu::Frame &frame, int64_t begin, int64_t
 
 // Joins what the pieces of hector_grad_s left for grad_s_2.
 HECTOR_KERNEL void hector_grad_s_join0(const cpu::Frame &frame, int64_t begin, int64_t end) {
-  float *grad_s_2 = cpu::table<float>(frame, 7);
+  float *grad_s_2 = cpu::table<float>(frame, 6);
   const Id *types = cpu::form<Id>(frame, 0);
   for (int64_t target = begin; target < end; ++target) {
     float *row = grad_s_2 + target * 4096;
@@ -439,71 +428,57 @@ HECTOR_KERNEL void hector_grad_s_join0(const cpu::Frame &frame, int64_t begin, i
   }
 }
 
-// flat src_pair, rgat.hec:5, 7
-//   grad_w_s = sum(chain(reshape, s)) per etype
-HECTOR_KERNEL void hector_grad_w_s(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t piece, void *) {
-  const float *reshape = cpu::table<const float>(frame, 0);  // src_pair, 1xf32
-  const float *s = cpu::table<const float>(frame, 1);  // src_pair, 64xf32
-  const Id *types_src_pair = cpu::form<Id>(frame, 0);
-  for (cpu::Segments<Id> part(types_src_pair, frame.rows[cpu::EdgeType], begin, end); part.next();) {
-    const int64_t etype = part.type;
-    float *grad_w_s_part = cpu::totalRow<float>(frame.totals[0], 256, piece + etype);
-    cpu::fill<float>(grad_w_s_part, 0.0f, 64);
-    const int64_t first = part.first, last = part.last;
-    for (int64_t src_pair = first; src_pair < last; ++src_pair) {
-      const float reshape_src_pair = reshape[src_pair];
-      const float *s_src_pair = s + src_pair * 64;
-      for (int64_t k = 0; k < 64; ++k)
-        grad_w_s_part[k] += cpu::chain(reshape_src_pair, s_src_pair[k]);
-    }
-  }
-}
-
-// Joins what the pieces of hector_grad_w_s left for grad_w_s.
-HECTOR_KERNEL void hector_grad_w_s_join0(const cpu::Frame &frame, int64_t begin, int64_t end) {
-  float *grad_w_s = cpu::table<float>(frame, 2);
+// Joins what the pieces of hector_grad_s left for sum_3.
+HECTOR_KERNEL void hector_grad_s_join1(const cpu::Frame &frame, int64_t begin, int64_t end) {
+  float *sum_3 = cpu::table<float>(frame, 4);
   const Id *types = cpu::form<Id>(frame, 0);
   for (int64_t target = begin; target < end; ++target) {
-    float *row = grad_w_s + target * 64;
+    float *row = sum_3 + target * 64;
     cpu::fill<float>(row, 0.0f, 64);
     const int64_t firstRow = types[target], lastRow = types[target + 1];
     for (int64_t piece = firstRow / frame.grain; piece * frame.grain < lastRow && firstRow < lastRow; ++piece) {
-      const float *part = cpu::totalRow<float>(frame.totals[0], 256, piece + target);
+      const float *part = cpu::totalRow<float>(frame.totals[1], 256, piece + target);
       for (int64_t k = 0; k < 64; ++k)
         row[k] += part[k];
     }
   }
 }
 
-// by_src src_pair, rgat.hec:5
-//   grad_s_2 = sum(grad_s)
-HECTOR_KERNEL void hector_grad_s_2(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *) {
-  const float *grad_s = cpu::table<const float>(frame, 0);  // src_pair, 64xf32
-  float *grad_s_2 = cpu::table<float>(frame, 1);  // node, 64xf32
+// by_src src_pair, rgat.hec:3, 5, 7
+//   sum_2 = sum(chain(sum, linear) + grad_s)
+HECTOR_KERNEL void hector_by_src_src_pair(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *) {
+  const float *sum = cpu::table<const float>(frame, 0);  // src_pair, f32
+  const float *linear = cpu::table<const float>(frame, 1);  // etype, 64xf32
+  const float *grad_s = cpu::table<const float>(frame, 2);  // src_pair, 64xf32
+  float *sum_2 = cpu::table<float>(frame, 3);  // node, 64xf32
   const Id *places_src = cpu::form<Id>(frame, 0);
-  const Id *place_pair_src = cpu::form<Id>(frame, 1);
+  const Id *place_type_src = cpu::form<Id>(frame, 1);
+  const Id *place_pair_src = cpu::form<Id>(frame, 2);
   const int64_t last_src_pair = frame.rows[cpu::SrcPair] - 1;
   for (int64_t node = begin; node < end; ++node) {
-    alignas(64) float grad_s_node[64];
-    cpu::fill<float>(grad_s_node, 0.0f, 64);
+    alignas(64) float sum_node[64];
+    cpu::fill<float>(sum_node, 0.0f, 64);
     for (int64_t src_pair = places_src[node]; src_pair < places_src[node + 1]; ++src_pair) {
+      const float sum_src_pair = sum[src_pair];
+      cpu::fetch<256>(linear + int64_t{place_type_src[cpu::smallest(src_pair + 32, last_src_pair)]} * 64);
+      const float *linear_src_pair = linear + int64_t{place_type_src[src_pair]} * 64;
       cpu::fetch<256>(grad_s + int64_t{place_pair_src[cpu::smallest(src_pair + 32, last_src_pair)]} * 64);
       const float *grad_s_src_pair = grad_s + int64_t{place_pair_src[src_pair]} * 64;
       for (int64_t k = 0; k < 64; ++k)
-        grad_s_node[k] += grad_s_src_pair[k];
+        sum_node[k] += cpu::chain(sum_src_pair, linear_src_pair[k]) + grad_s_src_pair[k];
     }
-    float *grad_s_2_to = grad_s_2 + node * 64;
+    float *sum_2_to = sum_2 + node * 64;
     for (int64_t k = 0; k < 64; ++k)
-      grad_s_2_to[k] = grad_s_node[k];
+      sum_2_to[k] = sum_node[k];
   }
 }
 
-// by_dst dst_pair, rgat.hec:3, 5, 7
-//   grad_x = sum(chain(sum, linear)) + grad_s
+// by_dst dst_pair, rgat.hec:3, 7
+//   grad_x = sum(chain(sum, linear)) + sum_2
 HECTOR_KERNEL void hector_grad_x(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *) {
   const float *sum = cpu::table<const float>(frame, 0);  // dst_pair, f32
   const float *linear = cpu::table<const float>(frame, 1);  // etype, 64xf32
-  const float *grad_s = cpu::table<const float>(frame, 2);  // node, 64xf32
+  const float *sum_2 = cpu::table<const float>(frame, 2);  // node, 64xf32
   float *grad_x = cpu::table<float>(frame, 3);  // node, 64xf32
   const Id *places_dst = cpu::form<Id>(frame, 0);
   const Id *place_type_dst = cpu::form<Id>(frame, 1);
@@ -511,7 +486,7 @@ HECTOR_KERNEL void hector_grad_x(const cpu::Frame &frame, int64_t begin, int64_t
   for (int64_t node = begin; node < end; ++node) {
     alignas(64) float sum_node[64];
     cpu::fill<float>(sum_node, 0.0f, 64);
-    const float *grad_s_node = grad_s + node * 64;
+    const float *sum_2_node = sum_2 + node * 64;
     for (int64_t dst_pair = places_dst[node]; dst_pair < places_dst[node + 1]; ++dst_pair) {
       const float sum_dst_pair = sum[dst_pair];
       cpu::fetch<256>(linear + int64_t{place_type_dst[cpu::smallest(dst_pair + 32, last_dst_pair)]} * 64);
@@ -521,22 +496,24 @@ HECTOR_KERNEL void hector_grad_x(const cpu::Frame &frame, int64_t begin, int64_t
     }
     float *grad_x_to = grad_x + node * 64;
     for (int64_t k = 0; k < 64; ++k)
-      grad_x_to[k] = sum_node[k] + grad_s_node[k];
+      grad_x_to[k] = sum_node[k] + sum_2_node[k];
   }
 }
 
 // flat etype, rgat.hec:3, 5, 7
-//   grad_W = weight_grad + grad_s
+//   grad_W = (weight_grad + weight_grad_2) + grad_s
 HECTOR_KERNEL void hector_grad_W(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *) {
   const float *weight_grad = cpu::table<const float>(frame, 0);  // etype, 64x64xf32
-  const float *grad_s = cpu::table<const float>(frame, 1);  // etype, 64x64xf32
-  float *grad_W = cpu::table<float>(frame, 2);  // etype, 64x64xf32
+  const float *weight_grad_2 = cpu::table<const float>(frame, 1);  // etype, 64x64xf32
+  const float *grad_s = cpu::table<const float>(frame, 2);  // etype, 64x64xf32
+  float *grad_W = cpu::table<float>(frame, 3);  // etype, 64x64xf32
   for (int64_t etype = begin; etype < end; ++etype) {
     const float *weight_grad_etype = weight_grad + etype * 4096;
+    const float *weight_grad_2_etype = weight_grad_2 + etype * 4096;
     const float *grad_s_etype = grad_s + etype * 4096;
     float *grad_W_to = grad_W + etype * 4096;
     for (int64_t k = 0; k < 4096; ++k)
-      grad_W_to[k] = weight_grad_etype[k] + grad_s_etype[k];
+      grad_W_to[k] = (weight_grad_etype[k] + weight_grad_2_etype[k]) + grad_s_etype[k];
   }
 }
 

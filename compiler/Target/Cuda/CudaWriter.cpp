@@ -688,8 +688,9 @@ void CudaWriter::write(Writer &out) {
               " bytes of shared memory for one block, more than any GPU has";
   if (isOfBlocks) {
     const int64_t fitting = kAllSharedBytes / (launch.sharedBytes + kOwnBlockBytes);
-    const int64_t wanted = warps == 1   ? 16
-                           : warps == 4 ? (keptRegisters + sumRegisters + earlyRegisters <= kThreeBlockRegisters ? 3 : 2)
+    const int64_t wanted = warps == 1 ? 16
+                           : warps == 4
+                               ? (keptRegisters + sumRegisters + earlyRegisters <= kThreeBlockRegisters ? 3 : 2)
                            : keptRegisters + sumRegisters <= kFewRegisters ? 2
                                                                            : 1;
     launch.blocks = static_cast<int>(std::clamp<int64_t>(fitting, 1, wanted));
