@@ -149,13 +149,12 @@ public:
     HECTOR_UNROLL_SHORT(Here::kOwn)
     for (int round = 0; round < Here::kRounds; ++round) {
       const int c = round * Here::kPack, place = Here::place(lane(), c);
-      constexpr int kBytes = sizeof(Stored) * Here::kPack;
+      constexpr int kBytes = sizeof(Stored) * Here::kPack, kCopied = kBytes < 16 ? kBytes : 16;
       if (!has<kSize>(c))
         continue;
       HECTOR_UNROLL
       for (int part = 0; part < partsOf(kBytes, 16); ++part)
-        copyAsync < kBytes<16 ? kBytes : 16>(to + place + part * (16 / sizeof(Stored)),
-                                             from + place + part * (16 / sizeof(Stored)));
+        copyAsync<kCopied>(to + place + part * (16 / sizeof(Stored)), from + place + part * (16 / sizeof(Stored)));
     }
   }
   /// Writes a row to memory where all lanes of the group may read it. Nobody of the group still reads what was there.
