@@ -21,6 +21,7 @@
 #include <malloc.h>
 #include <memory>
 #include <new>
+#include <utility>
 #include <variant>
 
 namespace hector {
@@ -248,6 +249,29 @@ Result<Answer> judge(Subject &subject) {
   return runPlan(*plan, std::move(*kernels), subject.graph, *arguments);
 }
 
+/// The largest number of `right`, and the largest difference to it: inf where one of them is NaN.
+std::pair<double, double> largestOf(const Tensor &given, const Tensor &right) {
+  constexpr int64_t kGrain = 1 << 16;
+  auto part = [](const Tensor &tensor, int64_t begin, int64_t end) {
+    const std::byte *bytes = tensor.bytes + static_cast<size_t>(begin) * byteSize(tensor.dtype);
+    return Tensor{.dtype = tensor.dtype, .shape = {end - begin}, .bytes = bytes, .owner = tensor.owner}.toDoubles();
+  };
+  std::vector<std::pair<double, double>> parts(static_cast<size_t>(numChunks(right.numElements(), kGrain)));
+  parallelFor(right.numElements(), kGrain, [&](int64_t begin, int64_t end) {
+    const std::vector<double> values = part(given, begin, end), wanted = part(right, begin, end);
+    auto &[largest, off] = parts[static_cast<size_t>(begin / kGrain)];
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      largest = std::max(largest, std::abs(wanted[i]));
+      const double difference = std::abs(values[i] - wanted[i]);
+      off = std::isnan(difference) ? std::numeric_limits<double>::infinity() : std::max(off, difference);
+    }
+  });
+  std::pair<double, double> all = {0, 0};
+  for (const auto &[largest, off] : parts)
+    all = {std::max(all.first, largest), std::max(all.second, off)};
+  return all;
+}
+
 /// The largest difference of any result, relative to its largest number.
 struct Distance {
   double error = 0;
@@ -261,13 +285,7 @@ Distance distance(const Answer &actual, const Answer &expected) {
         std::find_if(actual.begin(), actual.end(), [&](const NamedTensor &t) { return t.name == wanted.name; });
     if (given == actual.end() || given->tensor.shape != wanted.tensor.shape)
       return {std::numeric_limits<double>::infinity(), wanted.name};
-    const std::vector<double> values = given->tensor.toDoubles(), right = wanted.tensor.toDoubles();
-    double largest = 0, off = 0;
-    for (size_t i = 0; i < right.size(); ++i) {
-      largest = std::max(largest, std::abs(right[i]));
-      const double difference = std::abs(values[i] - right[i]);
-      off = std::isnan(difference) ? std::numeric_limits<double>::infinity() : std::max(off, difference);
-    }
+    const auto [largest, off] = largestOf(given->tensor, wanted.tensor);
     const double error = largest > 0 ? off / largest : off;
     if (distance.worst.empty() || error > distance.error)
       distance = {error, wanted.name};
