@@ -180,11 +180,6 @@ static Result<std::shared_ptr<const Layer>> compileForDevice(const hector_model 
                                precisionFromName(options.precision ? options.precision : "highest"));
   if (!planned)
     return std::move(planned).status();
-  Turn turn(**open);
-  Device &device = *(*open)->device;
-  auto program = loadKernels(*planned->plan, device);
-  if (!program)
-    return std::move(program).status();
   exec::DeviceExecOptions exec = {.memoryLimit = options.memory_limit, .isInPlace = true};
   for (const exec::Port &port : planned->plan->inputs) {
     Tensor &tensor = exec.inputs[port.name];
@@ -196,13 +191,21 @@ static Result<std::shared_ptr<const Layer>> compileForDevice(const hector_model 
     else if (!port.name.starts_with(kGradient))
       tensor.dtype = exec::dtypeOf(storage);
   }
-  auto onDevice = exec::DevicePlan::create(planned->plan, std::move(*program), device, graph.graph, exec);
-  if (!onDevice)
-    return std::move(onDevice).status();
   auto layer = std::make_shared<Layer>(planned->plan, exec::KernelLookup(), graph.graph);
   layer->place = placeOf(options);
   layer->open = *open;
-  layer->onDevice = std::move(*onDevice);
+  {
+    // It ends before the layer may: that takes a turn of its own.
+    Turn turn(**open);
+    Device &device = *(*open)->device;
+    auto program = loadKernels(*planned->plan, device);
+    if (!program)
+      return std::move(program).status();
+    auto onDevice = exec::DevicePlan::create(planned->plan, std::move(*program), device, graph.graph, exec);
+    if (!onDevice)
+      return std::move(onDevice).status();
+    layer->onDevice = std::move(*onDevice);
+  }
   fillPorts(model.model.signature, *layer);
   layer->description = describe(*layer, planned->passes, layer->onDevice->memory().peakBytes());
   return std::shared_ptr<const Layer>(std::move(layer));

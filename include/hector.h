@@ -205,8 +205,9 @@ typedef struct hector_placement {
 /*
  * From now on passes are only started, in a stream of the caller: they take place after the work that is in the stream
  * already and before all that follows, and the call returns before they have. They may be captured (CUDA graphs), once
- * the run was made and where memory is lent. Without this, passes on a GPU have a stream of their own, and a call waits
- * for its pass. Fails for layers on the CPU.
+ * the run was made and where memory is lent; what was captured needs the layer. Without this, passes on a GPU have a
+ * stream of their own, and a call waits for its pass, but for no other stream: inputs have to be complete. Fails for
+ * layers on the CPU.
  */
 HECTOR_API hector_status hector_run_place(hector_run *run, const hector_placement *placement);
 
@@ -230,7 +231,8 @@ HECTOR_API hector_status hector_run_forward(hector_run *run, const hector_tensor
                                             const hector_randomness *randomness);
 /*
  * Computes the gradients of inputs from those of outputs, one for each output; one whose `data` is NULL is 0. A forward
- * pass allows one backward pass.
+ * pass allows one backward pass. The first pass in which a gradient is 0 takes memory for its zeros, so it cannot be
+ * captured.
  */
 HECTOR_API hector_status hector_run_backward(hector_run *run, const hector_tensor *output_gradients, size_t num_outputs,
                                              const hector_tensor *gradients, size_t num_gradients);

@@ -57,7 +57,7 @@ static Result<Compiled> compileForDevice(const Program &program, const Graph &gr
     return std::move(kernels).status();
   exec::DeviceExecOptions exec;
   exec.memoryLimit = memoryLimit;
-  exec.isRecorded = true;
+  exec.isRecorded = !settings.isBoundAnew;
   exec.onTuned = settings.onTuned;
   return Compiled{planned->plan, planned->passes,
                   runnersOnDevice(planned->plan, std::move(*kernels), *settings.device, exec), nullptr};

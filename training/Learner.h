@@ -33,6 +33,7 @@ struct CompileSettings {
   Device *device = nullptr;                   // where plans run, which it outlives; null: on the CPU
   MachineDescription machine = defaultGpu();  // that plans for the device are chosen for
   exec::TuningNote onTuned = {};              // launches on the device are started in the fastest way; else none
+  bool isBoundAnew = false;                   // each step has a graph of its own, so that nothing is worth recording
 };
 
 /// Plans and compiles a program for a graph. `tensors` are its inputs as far as they are known, for the memory plan.

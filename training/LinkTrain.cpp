@@ -187,8 +187,10 @@ Status LinkTraining::prepareDecoder(int64_t width) {
     return std::move(program).status();
   Tables tables;
   tables.emplace("relation", std::move(*start));
+  CompileSettings how = settings(result.checkpoint.decoderPlan, encoder->peakBytes());
+  how.isBoundAnew = true;
   auto learns = Learner::make(std::move(*program), *sampled, std::move(tables), result.checkpoint.state, {},
-                              config.optimiser, settings(result.checkpoint.decoderPlan, encoder->peakBytes()));
+                              config.optimiser, how);
   if (!learns)
     return std::move(learns).status();
   decoder.emplace(std::move(*learns));

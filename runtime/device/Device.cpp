@@ -13,8 +13,7 @@ std::string memoryHelp(const DeviceInfo &device, int64_t needed) {
   if (needed > device.memoryBytes)
     return "\n   help: run on the CPU (--backend cpu), or on a GPU with more memory";
   return "\n   help: nvidia-smi lists the programs that hold memory of the GPU; end those that are not needed, or run "
-         "on "
-         "the CPU (--backend cpu)";
+         "on the CPU (--backend cpu)";
 }
 
 std::vector<void *> Arguments::pointers() const {

@@ -71,8 +71,9 @@ struct Fitting {
     const Outputs outputs = options.isInPlace ? Outputs::Outside : Outputs::InArena;
     if (options.isRecorded && !options.isInPlace && (options.onTuned || hasBranches(options, fitting.numbers))) {
       fitting.memory = planDeviceMemory(plan, fitting.numbers, launches, Places::Own);
-      const int64_t peak = fitting.memory.peakBytes();
-      if (peak <= freeBytes && (options.memoryLimit == 0 || peak <= options.memoryLimit))
+      // Other plans may still come, and what is free need not be in one piece.
+      const int64_t left = options.memoryLimit == 0 ? freeBytes : std::min(freeBytes, options.memoryLimit);
+      if (fitting.memory.peakBytes() <= left / 2)
         return fitting;
     }
     fitting.memory = planDeviceMemory(plan, fitting.numbers, launches, Places::Shared, outputs, options.inputs);
@@ -100,12 +101,12 @@ std::string headingOf(std::string_view source, const std::string &kernel) {
   return std::string(line.substr(0, line.find('\n')));
 }
 
-/// The type of a tensor's numbers as one that tables have.
-Storage storageOf(DType dtype) {
-  for (Storage storage : {Storage::F64, Storage::F32, Storage::BF16, Storage::F16, Storage::Bool})
+/// The type of a tensor's numbers as one that tables have; nothing for other types.
+std::optional<Storage> storageOf(DType dtype) {
+  for (Storage storage : {Storage::F64, Storage::F32, Storage::BF16, Storage::F16, Storage::Bool, Storage::Index})
     if (dtypeOf(storage) == dtype)
       return storage;
-  return Storage::Index;
+  return std::nullopt;
 }
 
 /// How many blocks start to compute `count` things, `perBlock` of them at a time. Kernels go on with further ones, so
@@ -204,6 +205,12 @@ struct DeviceExecutor::State {
   std::byte *base = nullptr;         // of the arena, or of the memory that is lent
   std::vector<void *> addresses;     // of each table
   std::vector<void *> places;        // of each output, with `isInPlace`: in the caller's memory
+  /// What an input was copied from, and whether the copy was left in memory that was lent before.
+  struct Copied {
+    const std::byte *from = nullptr;
+    bool isDue = false;
+  };
+  std::vector<Copied> copied;  // of each input, with `isInPlace`
   std::vector<Runnable> steps;
   // What dropout depends on. The host's copy stays as it is until the device has it.
   DeviceMemory randomMemory;
@@ -228,6 +235,8 @@ struct DeviceExecutor::State {
   void *inArena(const Block &block) const { return base + block.offset; }
   Status checkPlaces(Phase first, Phase last) const;
   DeviceTransfer::Rows rowsOf(int table) const;
+  Status copyInput(size_t input);
+  Status copyDueInputs(const Phases &phases);
   Status copyToPlaces();
 
   Result<Tensor> read(const std::string &what, int table) const;
@@ -369,8 +378,13 @@ Status DevicePlan::State::prepareInPlace(const Graph &graph) {
   for (const Port &port : plan.inputs) {
     const bool isCopy = isCopied(plan, port, session.numbers(), options.inputs);
     const auto tensor = options.inputs.find(port.name);
-    given.push_back(tensor == options.inputs.end() ? session.table(port.table).storage
-                                                   : storageOf(tensor->second.dtype));
+    const std::optional<Storage> storage =
+        tensor == options.inputs.end() ? session.table(port.table).storage : storageOf(tensor->second.dtype);
+    if (!storage)
+      return Status::invalid("input " + inTicks(port.name) + " is " + std::string(hector::name(tensor->second.dtype)) +
+                             ", which is not read on a GPU; convert it to " +
+                             std::string(hector::name(dtypeOf(session.table(port.table).storage))));
+    given.push_back(*storage);
     copyOffset.push_back(isCopy ? take(session.bytesOf(port.table)) : -1);
     isTransferring |= isCopy;
   }
@@ -394,6 +408,7 @@ Status DevicePlan::State::prepareInPlace(const Graph &graph) {
 Status DeviceExecutor::State::prepare() {
   addresses.resize(session.plan().tables.size());
   places.resize(session.plan().outputs.size());
+  copied.resize(session.plan().inputs.size());
   if (!options.isInPlace)
     if (Status status = allocate(); !status.isOk())
       return status;
@@ -636,8 +651,10 @@ Status DeviceExecutor::useMemory(void *memory) {
     s.addresses[table] = own.data();
   const std::vector<Port> &inputs = s.session.plan().inputs;
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (s.mine.copyOffset[i] >= 0)
+    if (s.mine.copyOffset[i] >= 0) {
       s.addresses[inputs[i].table] = s.base + s.mine.copyOffset[i];
+      s.copied[i].isDue = s.copied[i].from != nullptr;
+    }
   const int64_t arena = s.session.memory().arenaBytes;
   s.random = s.base + (arena + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment;
   s.isRandomDue = true;
@@ -674,11 +691,36 @@ Status DeviceExecutor::readInput(std::string_view name, const Tensor &tensor) {
     s.addresses[table] = const_cast<std::byte *>(tensor.bytes);  // no step writes an input: `checkPlan`
   else if (!s.base)
     return Status::invalid("there is no memory to work in; lend some first");
-  else if (Status status =
-               s.mine.transfer->copyIn(tensor.bytes, s.mine.given[*found], s.addresses[table], s.rowsOf(table));
-           !status.isOk())
-    return status;
+  else {
+    s.copied[*found].from = tensor.bytes;
+    if (Status status = s.copyInput(*found); !status.isOk())
+      return status;
+  }
   s.session.noteInput(*found);
+  return Status::ok();
+}
+
+Status DeviceExecutor::State::copyInput(size_t input) {
+  const int table = session.plan().inputs[input].table;
+  copied[input].isDue = false;
+  return mine.transfer->copyIn(copied[input].from, mine.given[input], addresses[table], rowsOf(table));
+}
+
+/// Copies inputs again that were not set since other memory was lent, as far as these phases read them.
+Status DeviceExecutor::State::copyDueInputs(const Phases &phases) {
+  const Plan &plan = session.plan();
+  auto isRead = [&](int table) {
+    auto isStep = [&](const Step &step) {
+      const std::vector<int> &inputs = step.launch.inputs;
+      return phases[static_cast<size_t>(step.phase)] && std::find(inputs.begin(), inputs.end(), table) != inputs.end();
+    };
+    return std::any_of(plan.steps.begin(), plan.steps.end(), isStep) ||
+           std::any_of(plan.outputs.begin(), plan.outputs.end(), [&](const Port &port) { return port.table == table; });
+  };
+  for (size_t i = 0; i < copied.size(); ++i)
+    if (copied[i].isDue && isRead(plan.inputs[i].table))
+      if (Status status = copyInput(i); !status.isOk())
+        return status;
   return Status::ok();
 }
 
@@ -929,6 +971,8 @@ Status DeviceExecutor::State::runPhases(const Phases &phases) {
   if (!ms)
     return std::move(ms).status();
   mine.tuning->add(*ms);
+  if (!mine.tuning->isMeasuring())
+    std::erase_if(mine.recordings, [&](const auto &entry) { return entry.first != mine.tuning->way(); });
   return Status::ok();
 }
 
@@ -969,6 +1013,8 @@ Status DeviceExecutor::run(Phase first, Phase last) {
       if (phases[static_cast<size_t>(phase)])
         note(phase);
   };
+  if (Status status = s.copyDueInputs(phases); !status.isOk())
+    return status;
   forRunning([&](Phase phase) { s.session.beginPhase(phase); });
   if (Status status = s.runPhases(phases); !status.isOk())
     return status;

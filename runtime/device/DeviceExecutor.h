@@ -56,7 +56,8 @@ struct DeviceExecOptions {
   /// Whether launches of a recording that do not depend on each other may run side by side.
   Branches branches = Branches::OnSmallGraphs;
   /// Where it is set, recorded runs are started in the way that is the fastest by the clock (`Tuning`), whatever
-  /// `branches` says, and each table has a place of its own if that fits. Results are the same bits.
+  /// `branches` says, and each table has a place of its own if that takes at most half of what is free. Results are the
+  /// same bits.
   TuningNote onTuned = {};
   /// Waits for each kernel, so that a failure inside of one names its launch. Nothing is recorded then. The variable
   /// HECTOR_STEPWISE=1 does the same.

@@ -1,5 +1,7 @@
 #include "runtime/device/DeviceTransfer.h"
 
+#include "kernels/cuda/sizes.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -10,12 +12,11 @@ namespace {
 constexpr const char *kText = "#include \"kernels/cuda/transfer.cuh\"\n";
 constexpr int kThreads = 256;
 
-/// As kernels/cuda/transfer.cuh has it.
-struct RowPlaces {
-  const void *ids;
-  int64_t count, size;
-  int32_t hasWideIds, isOut;
-};
+static_assert(static_cast<int>(Storage::F64) == cuda::StoredF64 && static_cast<int>(Storage::F32) == cuda::StoredF32 &&
+              static_cast<int>(Storage::BF16) == cuda::StoredBF16 &&
+              static_cast<int>(Storage::F16) == cuda::StoredF16 &&
+              static_cast<int>(Storage::Bool) == cuda::StoredBool &&
+              static_cast<int>(Storage::Index) == cuda::StoredIndex);
 
 /// The largest word that both tables are made of.
 int64_t wordBytes(const void *from, const void *to, int64_t rowBytes) {
@@ -50,7 +51,7 @@ Result<std::unique_ptr<DeviceTransfer>> DeviceTransfer::load(Device &device) {
 
 Status DeviceTransfer::copy(const void *from, Storage given, void *to, Storage wanted, const Rows &rows,
                             bool isOut) const {
-  RowPlaces places = {rows.places, rows.count, rows.size, rows.hasWideIds ? 1 : 0, isOut ? 1 : 0};
+  cuda::RowPlaces places = {rows.places, rows.count, rows.size, rows.hasWideIds ? 1 : 0, isOut ? 1 : 0};
   if (given != wanted || given == Storage::Bool)  // bytes of a Bool may be any outside
     return device.launch(*convertRows, shapeFor(rows.count * rows.size, device.info()),
                          Arguments::of(from, static_cast<int32_t>(given), to, static_cast<int32_t>(wanted), places));

@@ -460,7 +460,15 @@ MemoryPlan planDeviceMemory(const Plan &plan, const GraphNumbers &graph, std::sp
   }
   MemoryPlan memory = layOut(plan, graph, launches, 0, kDeviceAlignment, isOutside, places);
   memory.graphBytes = graphBytes;
-  for (const Form &form : formsOfKernels(plan))
+  std::vector<Form> forms = formsOfKernels(plan);
+  // Without a place in the host's memory, rows are permuted on the device.
+  if (isInPlace)
+    for (const std::vector<Port> *ports : {&plan.inputs, &plan.outputs})
+      for (const Port &port : *ports)
+        if (const TableSpec &table = plan.tables[port.table]; isMoved(table, graph))
+          if (const Form rows = *outsideRows(table); std::find(forms.begin(), forms.end(), rows) == forms.end())
+            forms.push_back(rows);
+  for (const Form &form : forms)
     memory.indexBytes = add(memory.indexBytes, arrayBytes(form, graph));
   for (const Port &port : plan.inputs)
     if (!isInPlace || isCopied(plan, port, graph, inputs))

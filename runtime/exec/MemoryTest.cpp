@@ -296,6 +296,17 @@ TEST(DeviceMemoryTest, InputsAndArraysOfKernelsAreCopied) {
   EXPECT_EQ(planDeviceMemory(plan, graph, std::vector<LaunchNumbers>(1)).indexBytes, (6 + 50) * 8);
 }
 
+TEST(DeviceMemoryTest, PermutationsAreOnTheDeviceWhereTheCallersTensorsAre) {
+  Plan plan = chain(1);
+  plan.tables.push_back({"e", Domain::Edge, {4}, Storage::BF16, Order::ByType});
+  plan.inputs.push_back({"e", 2});
+  plan.outputs.push_back({"e", 2});
+  const GraphNumbers graph = graphOf(5, 50);
+  const std::vector<LaunchNumbers> launches(1);
+  EXPECT_EQ(planDeviceMemory(plan, graph, launches).indexBytes, 0);
+  EXPECT_EQ(planDeviceMemory(plan, graph, launches, Places::Shared, Outputs::Outside).indexBytes, 50 * 4);
+}
+
 TEST(DeviceMemoryTest, SizesOfArraysAreKnownBeforeTheyAreBuilt) {
   for (IdWidth width : {IdWidth::Fitting, IdWidth::Wide})
     for (const TestGraph &test : unkindGraphs()) {
