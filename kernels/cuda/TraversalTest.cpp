@@ -53,8 +53,10 @@ template <int kLanes> struct Walk {
   void take(Part &part, const Unit &from, const Read &read, int64_t unit, int64_t row, bool isThere) const {
     const int lane = cuda::lane() % kLanes;
     EXPECT_EQ(read.row, row);
-    if (!isThere)
+    if (!isThere) {
+      part.text.append(Text::of(-7));  // as generated kernels do: nobody may take this part
       return;
+    }
     EXPECT_EQ(from.unit, unit);
     EXPECT_TRUE(part.lane == -1 || part.lane == lane);
     part.lane = lane;

@@ -1,4 +1,4 @@
-/// What every generated CUDA kernel takes as its last parameter. Shared by the executor and by every generated file.
+/// What kernels take as parameters, beside tables and arrays. Shared by the runtime and by every generated file.
 #pragma once
 
 #include "kernels/common/domains.hpp"
@@ -30,11 +30,27 @@ HECTOR_ANYWHERE constexpr int joinAcross(int64_t numbers) {
 /// What a thread has of a number: the number, a count and a distance.
 inline constexpr int kMostJoinBytes = 24;
 
+/// What every generated kernel takes as its last parameter.
 struct Sizes {
   int64_t rows[NumDomains];  // of each domain
   int64_t grain;             // rows of a piece: piece p starts at row p · grain
   int64_t pieces;            // of the launch, 0 if it has no rows; joins run all the same
   const Random *random;      // in the memory of the device, so that recorded launches read what is there when they run
 };
+
+// --- copies of tables
+// -------------------------------------------------------------------------------------------------
+
+/// Rows that have another place outside.
+struct RowPlaces {
+  const void *ids;     // of each row of the plan's table, where it is in the caller's; null: in the same place
+  int64_t count;       // of rows
+  int64_t size;        // numbers of a row, or words
+  int32_t hasWideIds;  // of 64 bits
+  int32_t isOut;       // from the plan's table to the caller's, and not the other way round
+};
+
+/// The numbers of `exec::Storage`.
+enum Stored : int32_t { StoredF64, StoredF32, StoredBF16, StoredF16, StoredBool, StoredIndex };
 
 }  // namespace hector::cuda

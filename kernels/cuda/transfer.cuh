@@ -3,18 +3,10 @@
 #pragma once
 
 #include "kernels/cuda/pieces.cuh"
+#include "kernels/cuda/sizes.hpp"
 #include "kernels/cuda/storage.cuh"
 
 namespace hector::cuda {
-
-/// Rows that have another place outside.
-struct RowPlaces {
-  const void *ids;     // of each row of the plan's table, where it is in the caller's; null: in the same place
-  int64_t count;       // of rows
-  int64_t size;        // numbers of a row, or words
-  int32_t hasWideIds;  // of 64 bits
-  int32_t isOut;       // from the plan's table to the caller's, and not the other way round
-};
 
 /// Calls `copy(from, to)` for each number of the tables.
 template <class F> __device__ __forceinline__ void forNumbers(const RowPlaces &rows, F &&copy) {
@@ -37,9 +29,6 @@ __device__ __forceinline__ void copyWords(const void *from, void *to, const RowP
     static_cast<Word *>(to)[target] = static_cast<const Word *>(from)[source];
   });
 }
-
-/// The numbers of `exec::Storage`.
-enum Stored : int32_t { StoredF64, StoredF32, StoredBF16, StoredF16, StoredBool, StoredIndex };
 
 __device__ __forceinline__ double loadStored(const void *from, int64_t i, int32_t type) {
   switch (type) {

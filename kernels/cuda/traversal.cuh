@@ -156,6 +156,7 @@ __device__ __forceinline__ void walkRuns(const Walk &walk, const Id *unitOf, int
   using Lane = Lanes<kLanes>;
   enum Head : int { None, GoesOn, Ends };  // of a run: a unit that began before it
   constexpr int kGroups = kWarp / kLanes, kStep = kGroups * kRows;
+  static_assert(kSteps * kStep < kEdgesBehind);
   constexpr bool isShort = sizeof(Part) <= 4;  // a branch takes as long as joining
   const int warps = numThreads() / kWarp, group = Lane::groupInWarp(), lane = Lane::lane(), own = cuda::lane();
   Part *heads = sharedMemory<Part>();  // a part for each lane of a group, for each warp

@@ -1,6 +1,7 @@
 /// Checks edges on the way in and keeps the forms derived from them.
 #include "runtime/graph/Graph.h"
 
+#include "kernels/common/domains.hpp"
 #include "runtime/base/Parallel.h"
 #include "runtime/base/Text.h"
 #include "runtime/graph/DerivedForms.h"
@@ -265,12 +266,10 @@ Result<std::shared_ptr<Graph::Data>> Graph::Data::build(const IdSource &src, con
   data->ntypePtr = std::move(*nodeTypes);
   data->numNodes = data->ntypePtr.back();
   data->numRelations = numRelations;
-  // One more than the largest count, so that counts fit as well as ids. Kernels of a GPU count edges on behind the last
-  // one, up to the end of what a warp takes.
-  constexpr int64_t kEdgesBehind = 1024;
+  // One more than the largest count, so that counts fit as well as ids.
   data->limit = width == IdWidth::Wide
                     ? std::numeric_limits<int64_t>::max()
-                    : std::max({data->numNodes, src.size() + kEdgesBehind, numRelations, ntypePtr.size()}) + 1;
+                    : std::max({data->numNodes, src.size() + common::kEdgesBehind, numRelations, ntypePtr.size()}) + 1;
   Result<IdArray> sources = copyNodeIds(src, "graph.src", data->numNodes, data->limit);
   if (!sources)
     return sources.status();

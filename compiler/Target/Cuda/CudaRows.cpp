@@ -587,8 +587,6 @@ void CudaWriter::writeNumber(kern::NumberOp number) {
   rows[number.getResult()] = {.name = name};
 }
 
-/// Rows of a tile are in the block's shared memory, unless they are too long for it. Those, and rows of a traversal,
-/// are in a table that the launch has for itself.
 /// Declares the tile that products read.
 void CudaWriter::writeOperand(kern::BufferOp buffer) {
   Type row = buffer.getResult().getType().getRow(), element = kern::elementType(row);
@@ -601,6 +599,8 @@ void CudaWriter::writeOperand(kern::BufferOp buffer) {
   blockBytes += operandBytes(buffer);
 }
 
+/// Rows of a tile are in the block's shared memory, unless they are too long for it. Those, and rows of a traversal,
+/// are in a table that the launch has for itself.
 void CudaWriter::writeBuffer(kern::BufferOp buffer) {
   constexpr int64_t kMostBytes = 176 * 1024;
   kern::BufferType type = buffer.getResult().getType();
