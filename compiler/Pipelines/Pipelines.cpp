@@ -79,8 +79,9 @@ struct NamedPlan {
 const std::string kStart = "simplify,stabilise-softmax,simplify";
 // The sums of the forward phase are as the gradients need them before anything moves.
 const std::string kReuse = "simplify,reuse-sums,simplify";
+constexpr const char *kLast = ",join-sums";
 const std::string kGradients =
-    kReuse + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify,join-sums";
+    kReuse + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify" + kLast;
 const NamedPlan kPlans[] = {
     {"compact", kStart + ",compact-rows,simplify,linear-reorder,aggregate-first,compact-rows,simplify", kGradients},
     // As `compact` from there on, so that nothing is run twice where no sum of sums is.
@@ -93,14 +94,14 @@ const NamedPlan kPlans[] = {
      kStart + ",linear-reorder,aggregate-first,compact-rows,simplify,linear-reorder,compact-rows,simplify", kGradients,
      /*eager=*/true},
     {"sums first without compaction", kStart + ",aggregate-first,linear-reorder,simplify",
-     kReuse + ",linear-reorder,aggregate-first,simplify,join-sums"},
+     kReuse + ",linear-reorder,aggregate-first,simplify" + kLast},
     {"as written", kStart, "simplify"},
     {"compaction alone", kStart + ",compact-rows,simplify", "simplify,compact-rows,simplify"},
     {"reordering alone", kStart + ",linear-reorder,simplify", "simplify,linear-reorder,simplify"},
     {"compaction and reordering", kStart + ",compact-rows,simplify,linear-reorder,simplify",
      "simplify,compact-rows,simplify,linear-reorder,simplify"},
     {"compaction and reordering with reuse", kStart + ",compact-rows,simplify,linear-reorder,simplify",
-     kReuse + ",compact-rows,simplify,linear-reorder,simplify,join-sums"},
+     kReuse + ",compact-rows,simplify,linear-reorder,simplify" + kLast},
 };
 constexpr StringRef kButForSum = " but for sum ";
 
@@ -217,7 +218,10 @@ Plan makePlan(const NamedPlan &named, const std::vector<int64_t> &skipped, bool 
     name += (i == 0 ? kButForSum.str() : " and ") + std::to_string(sum + 1);
   for (const NamedPass *pass : off)
     name += ",-" + pass->name.str();
-  return makePlan(name, named.before, named.after, Mode{named.eager, skipped}, differentiate, off);
+  // The last pass runs once all sums are there.
+  const bool joinsSums = !differentiate && StringRef(named.after).ends_with(kLast);
+  return makePlan(name, named.before + (joinsSums ? kLast : ""), named.after, Mode{named.eager, skipped}, differentiate,
+                  off);
 }
 
 const NamedPlan *findPlan(StringRef name) {

@@ -539,20 +539,27 @@ mlir::LogicalResult GroupLowering::lowerFlat() {
   return mlir::success();
 }
 
-/// Whether an op takes less time than its row would in shared memory: it multiplies, adds and the like, and reads rows
-/// of the loop's inputs.
-static bool isCheaperAgain(Operation *op) {
-  if (!mlir::isa<flow::AddOp, flow::SubOp, flow::MulOp, flow::DivOp, flow::NegOp, flow::ChainOp, flow::ReshapeOp>(op))
-    return false;
-  for (unsigned i = 0; i < op->getNumOperands(); ++i) {
-    Operation *source = op->getOperand(i).getDefiningOp();
-    const Map map = flow::readMap(op, i);
-    const bool isInput =
-        !source && (map == Map::Self || map == Map::One || map == Map::EdgeType || map == Map::NodeType);
-    if (!isInput && !(source && (mlir::isa<flow::ConstantOp>(source) || isCheaperAgain(source))))
-      return false;
+/// The ops that compute a row again, if they take less time than the row would in shared memory: a few that multiply,
+/// add and the like, and read rows of the loop's inputs. Else none.
+static llvm::SetVector<Operation *> opsToRepeat(Operation *last) {
+  constexpr size_t kMost = 8;
+  llvm::SetVector<Operation *> ops;
+  ops.insert(last);
+  for (size_t next = 0; next < ops.size(); ++next) {
+    Operation *op = ops[next];
+    if (ops.size() > kMost ||
+        !mlir::isa<flow::AddOp, flow::SubOp, flow::MulOp, flow::DivOp, flow::NegOp, flow::ChainOp, flow::ReshapeOp>(op))
+      return {};
+    for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+      Operation *source = op->getOperand(i).getDefiningOp();
+      const Map map = flow::readMap(op, i);
+      if (source && !mlir::isa<flow::ConstantOp>(source))
+        ops.insert(source);
+      else if (!source && map != Map::Self && map != Map::One && map != Map::EdgeType && map != Map::NodeType)
+        return {};
+    }
   }
-  return true;
+  return ops;
 }
 
 mlir::LogicalResult GroupLowering::lowerGemm() {
@@ -717,13 +724,7 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
       store(rows.at(value), static_cast<unsigned>(i), value.getLoc());
     }
   // On a GPU, both loops over a tile give a row to the same lanes.
-  llvm::SetVector<Operation *> again;
-  auto computeAgain = [&](auto &self, Operation *op) -> void {
-    for (Value operand : op->getOperands())
-      if (Operation *source = operand.getDefiningOp(); source && !mlir::isa<flow::ConstantOp>(source))
-        self(self, source);
-    again.insert(op);
-  };
+  llvm::DenseSet<Operation *> again;
   for (Operation &op : body.without_terminator()) {
     if (!before.contains(&op) || endsLoop(&op))
       continue;
@@ -731,9 +732,11 @@ mlir::LogicalResult GroupLowering::lowerGemm() {
     bool isReadAfter = llvm::any_of(value.getUsers(), [&](Operation *user) {
       return !before.contains(user) && !isTileProduct(user) && !mlir::isa<flow::YieldOp>(user);
     });
-    if (isReadAfter && isGpu && isCheaperAgain(&op)) {
-      computeAgain(computeAgain, &op);
-    } else if (isReadAfter) {
+    llvm::SetVector<Operation *> repeated;
+    if (isReadAfter && isGpu)
+      repeated = opsToRepeat(&op);
+    again.insert(repeated.begin(), repeated.end());
+    if (isReadAfter && repeated.empty()) {
       auto found = packed.find({value.getAsOpaquePointer(), Map::Self});
       Value buffer = found != packed.end() ? found->second : Value();
       if (!buffer) {

@@ -435,15 +435,16 @@ struct SumOfProducts : OpRewritePattern<RowReduceOp> {
   }
 };
 
-/// Whether rows that rows of `from` read through `map` count rows of which there is at least one: that leads there.
-bool isCount(Value rows, Domain from, Map map) {
+/// Whether rows that rows of `from` read through `map` count rows of which there is at least one: that leads there. So
+/// do products of counts, as means of means have them, up to some depth.
+bool isCount(Value rows, Domain from, Map map, unsigned depth = 3) {
   if (auto product = rows.getDefiningOp<MulOp>()) {
     auto dense = cast<DenseOp>(product.getOperation());
     auto isCounted = [&](unsigned i) {
       auto whole = compose(from, map, dense.getMap(i));
-      return whole && isCount(dense->getOperand(i), from, *whole);
+      return whole && isCount(dense->getOperand(i), from, *whole, depth - 1);
     };
-    return isCounted(0) && isCounted(1);
+    return depth > 0 && isCounted(0) && isCounted(1);
   }
   auto sum = rows.getDefiningOp<ReduceOp>();
   auto ones = sum && sum.getKind() == ReduceKind::Sum ? sum.getRows().getDefiningOp<SpreadOp>() : nullptr;

@@ -20,7 +20,7 @@ def Flow_GroupOp : Flow_Op<"group", [IsolatedFromAbove, SingleBlock]> {
     - `by_dst`: walks nodes, their destination pairs, and the edges of those; `by_src` is the same by source. These are
       the loop's levels. The body is a list of `flow.sweep`: each walks all rows below an outer row once.
     - `gemm`: walks the rows of one domain for one or several products (`flow.linear`, `flow.weight_grad`), with
-      row-wise work before and after them.
+      row-wise work before and after them. Sums of rows to their type may end it as well.
 
     An op inside works at the level of its result; a reduction walks the level of its operand. Inputs may be read
     through any map. A value of the loop itself is at hand only in its own row and, in a traversal, at the levels below

@@ -8,8 +8,8 @@
 /// The factors depend on the graph alone. They are built at the edges, so that a loop over edges reads them one after
 /// the other; `compact-rows` may decide otherwise.
 ///
-/// What is linear may stand between the two sums. Factors of one number are multiplied with each other first, and all
-/// other ops are repeated at the edges.
+/// What is linear may stand between the two sums, and is repeated at the edges. Divisions by what may be 0 are not: a
+/// sum divided by 0 is inf, and a sum of quotients may be NaN.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
 #include "compiler/Dialect/Flow/Transforms/Draft.h"
@@ -19,6 +19,7 @@
 
 #include <llvm/ADT/DenseSet.h>
 
+#include <cassert>
 #include <optional>
 #include <string>
 
@@ -47,8 +48,8 @@ bool collectsEdges(ReduceOp op) {
   return op && op.getRows().getType().getDomain() == Domain::Edge && isPair(op.getResult().getType().getDomain());
 }
 
-/// How many ops may stand between two sums.
-constexpr unsigned kMaxBetween = 64;
+/// How many ops a search for the inner sums may meet.
+constexpr unsigned kMaxSearched = 64;
 
 /// Rewrites one sum of pairs at a time.
 class Flattener : RowBuilder {
@@ -62,7 +63,7 @@ public:
 
 private:
   //===- Looking ------===//
-  bool coversSum(Value rows) const;
+  bool coversSum(Value rows);
   bool check(Value rows);
   bool decline(const llvm::Twine &why) {
     obstacle = why.str();
@@ -73,7 +74,7 @@ private:
   Read fromEdge(Read a) const { return throughSpreads(Domain::Edge, {a.table, *compose(Domain::Edge, toPair, a.map)}); }
   Read count(Domain from, Map via);
   void divideBy(Read count) { divisor = divisor ? combine<MulOp>(*divisor, count) : count; }
-  Read build(Value rows, std::optional<Read> factor);
+  Read build(Value rows);
   Read repeat(DenseOp op, ArrayRef<std::optional<Read>> terms);
 
   Map toPair = Map::Self;
@@ -84,10 +85,12 @@ private:
 //===- Looking ---------------------------------------------------------------------------------------------------===//
 
 /// Whether rows of pairs are computed from edges that were collected to the same pairs.
-bool Flattener::coversSum(Value rows) const {
+bool Flattener::coversSum(Value rows) {
   SmallVector<Value> open = {rows};
   llvm::SmallDenseSet<Operation *> seen;
-  for (size_t i = 0; i < open.size() && seen.size() <= kMaxBetween; ++i) {
+  for (size_t i = 0; i < open.size(); ++i) {
+    if (seen.size() > kMaxSearched)
+      return decline("there are more than " + llvm::Twine(kMaxSearched) + " ops in between");
     Operation *op = open[i].getDefiningOp();
     if (!op || !seen.insert(op).second)
       continue;
@@ -122,12 +125,15 @@ bool Flattener::check(Value rows) {
       return decline("rows that are no sums of edges are added to the sum");
     return check(op->getOperand(0)) && check(op->getOperand(1));
   }
-  if (mlir::isa<MulOp, DivOp>(op)) {
+  if (mlir::isa<DivOp>(op)) {
+    auto divisor = op->getOperand(1).getDefiningOp<ConstantOp>();
+    return divisor && !divisor.getValue().isZero() ? check(op->getOperand(0))
+                                                   : decline("a division is between the two");
+  }
+  if (mlir::isa<MulOp>(op)) {
     bool isFirst = isTerm(0), isSecond = isTerm(1);
     if (isFirst && isSecond)
       return decline("sums are multiplied with each other");
-    if (isSecond && mlir::isa<DivOp>(op))
-      return decline("a sum is divided by");
     unsigned term = isSecond ? 1 : 0;
     // A table of such rows is what the rewrite is to avoid.
     RowsType factor = dense.getOperandRows(1 - term);
@@ -162,8 +168,8 @@ Read Flattener::repeat(DenseOp op, ArrayRef<std::optional<Read>> terms) {
   return make(op->getName().getStringRef(), operands, op.getResultRows().getShape(), attributes);
 }
 
-/// What the rows of pairs are sums of, times `factor`, which has one number per edge.
-Read Flattener::build(Value rows, std::optional<Read> factor) {
+/// What the rows of pairs are sums of. Means become shares, of which each edge has one number.
+Read Flattener::build(Value rows) {
   Operation *op = rows.getDefiningOp();
   mlir::Location outside = std::exchange(location, op->getLoc());
   Read result;
@@ -173,33 +179,17 @@ Read Flattener::build(Value rows, std::optional<Read> factor) {
       Read number = count(Domain::Edge, toPair);
       below = below ? combine<MulOp>(number, *below) : number;
     }
-    if (below) {
-      Read share = combine<DivOp>(constant(1.0), *below);
-      factor = factor ? combine<MulOp>(*factor, share) : share;
-    }
     result = throughSpreads(Domain::Edge, {sum.getRows()});
-    if (factor)
-      result = combine<MulOp>(result, *factor);
+    if (below)
+      result = combine<MulOp>(result, combine<DivOp>(constant(1.0), *below));
   } else {
     auto dense = mlir::cast<DenseOp>(op);
     SmallVector<std::optional<Read>> terms(op->getNumOperands());
-    const bool isProduct = mlir::isa<MulOp, DivOp>(op);
-    const unsigned other = isProduct && !(dense.getMap(0) == Map::Self && coversSum(op->getOperand(0))) ? 0 : 1;
-    if (isProduct && dense.getOperandRows(other).getShape().empty() &&
-        dense.getOperandRows(1 - other).getShape() == dense.getResultRows().getShape()) {
-      Read number = fromEdge(read(dense, other));
-      if (mlir::isa<DivOp>(op))
-        factor = combine<DivOp>(factor ? *factor : constant(1.0), number);
-      else
-        factor = factor ? combine<MulOp>(*factor, number) : number;
-      result = build(op->getOperand(1 - other), factor);
-    } else {
-      for (unsigned i = 0; i < terms.size(); ++i)
-        if (!isProduct || i != other)
-          terms[i] = build(op->getOperand(i), factor);
-      location = op->getLoc();
-      result = repeat(dense, terms);
-    }
+    for (unsigned i = 0; i < terms.size(); ++i)
+      if (!mlir::isa<MulOp, DivOp>(op) || (dense.getMap(i) == Map::Self && coversSum(op->getOperand(i))))
+        terms[i] = build(op->getOperand(i));
+    location = op->getLoc();
+    result = repeat(dense, terms);
   }
   location = outside;
   return result;
@@ -210,9 +200,11 @@ bool Flattener::visit(ReduceOp op) {
   if (!isPair(pair) || op.getVia() != Map::Node || !isSum(op))
     return false;
   toPair = pair == Domain::SrcPair ? Map::SrcPair : Map::DstPair;
-  if (!coversSum(op.getRows()))
+  obstacle.clear();
+  const bool isOfSums = coversSum(op.getRows());
+  if (!isOfSums && obstacle.empty())
     return false;
-  if (!check(op.getRows())) {
+  if (!isOfSums || !check(op.getRows())) {
     op.emitRemark() << "edges are summed to pairs first: " << obstacle;
     return false;
   }
@@ -221,9 +213,9 @@ bool Flattener::visit(ReduceOp op) {
   divisor = std::nullopt;
   if (op.getKind() == ReduceKind::Mean)
     divisor = count(pair, Map::Node);
-  Read rows = build(op.getRows(), std::nullopt);
-  Value flat = reduce(ReduceKind::Sum, toShape(rows, op.getRows().getType().getShape()),
-                      *compose(Domain::Edge, toPair, Map::Node));
+  Read rows = build(op.getRows());
+  assert(rows.shape() == op.getRows().getType().getShape() && "ops are repeated with their shapes");
+  Value flat = reduce(ReduceKind::Sum, rows, *compose(Domain::Edge, toPair, Map::Node));
   op.emitRemark() << "edges are summed at once, without pairs in between";
   auto dead = unread(op.getOperation(), flat.getDefiningOp());
   op.replaceAllUsesWith(flat);

@@ -9,6 +9,7 @@
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "compiler/Dialect/Flow/Transforms/RowBuilder.h"
 
+#include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/STLExtras.h>
 
 #include <optional>
@@ -36,29 +37,6 @@ enum class Rows {
   Other,
 };
 
-Rows rowsOf(Value rows) {
-  Operation *op = rows.getDefiningOp();
-  if (!op || !mlir::isa<DenseOp>(op))
-    return Rows::Other;
-  if (isProduct(op))
-    return rows.hasOneUse() ? Rows::Product : Rows::Other;
-  auto dense = mlir::cast<DenseOp>(op);
-  bool hasProduct = false;
-  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    Map map = dense.getMap(static_cast<unsigned>(i));
-    auto type = mlir::cast<RowsType>(operand.getType());
-    if (type.getDomain() <= Domain::EdgeType || (map == Map::Self && type.getRowSize() == 1))
-      continue;
-    Rows inner = map == Map::Self ? rowsOf(operand) : Rows::Other;
-    if (inner == Rows::Other)
-      return Rows::Other;
-    hasProduct |= inner == Rows::Product;
-  }
-  if (!hasProduct)
-    return Rows::Narrow;
-  return rows.hasOneUse() ? Rows::Product : Rows::Other;
-}
-
 /// Rewrites one addition of any number of terms at a time.
 class Joiner : RowBuilder {
 public:
@@ -74,15 +52,45 @@ private:
     SmallVector<std::pair<Value, bool>> others = {};  // rows of other sums, and whether those are subtracted
     bool isGone = false;
   };
+  Rows rowsOf(Value rows);
   void collect(DenseOp op, bool isNegative);
-  bool findSums();
+  bool findSums(DenseOp root);
   Read add(Read sum, Read term, bool isNegative) {
     return isNegative ? binary<SubOp>(sum, term) : binary<AddOp>(sum, term);
   }
   Read join(const Term &first);
 
   SmallVector<Term> terms;
+  llvm::DenseMap<Value, Rows> known;  // until an addition was rewritten
 };
+
+Rows Joiner::rowsOf(Value rows) {
+  if (auto found = known.find(rows); found != known.end())
+    return found->second;
+  auto find = [&] {
+    Operation *op = rows.getDefiningOp();
+    if (!op || !mlir::isa<DenseOp>(op))
+      return Rows::Other;
+    if (isProduct(op))
+      return rows.hasOneUse() ? Rows::Product : Rows::Other;
+    auto dense = mlir::cast<DenseOp>(op);
+    bool hasProduct = false;
+    for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+      Map map = dense.getMap(static_cast<unsigned>(i));
+      auto type = mlir::cast<RowsType>(operand.getType());
+      if (type.getDomain() <= Domain::EdgeType || (map == Map::Self && type.getRowSize() == 1))
+        continue;
+      Rows inner = map == Map::Self ? rowsOf(operand) : Rows::Other;
+      if (inner == Rows::Other)
+        return Rows::Other;
+      hasProduct |= inner == Rows::Product;
+    }
+    if (!hasProduct)
+      return Rows::Narrow;
+    return rows.hasOneUse() ? Rows::Product : Rows::Other;
+  };
+  return known[rows] = find();
+}
 
 /// Whether the result is one term of a longer addition.
 bool isTerm(DenseOp op) {
@@ -106,7 +114,7 @@ void Joiner::collect(DenseOp op, bool isNegative) {
 }
 
 /// Gives the first of several sums the others that can be joined with it. Whether there are any.
-bool Joiner::findSums() {
+bool Joiner::findSums(DenseOp root) {
   bool hasFound = false;
   auto sumOf = [](const Term &term) -> ReduceOp {
     auto sum = term.read.table.getDefiningOp<ReduceOp>();
@@ -126,8 +134,11 @@ bool Joiner::findSums() {
           other.getRows().getType() != sum.getRows().getType())
         continue;
       Rows otherRows = rowsOf(other.getRows());
-      if (otherRows == Rows::Other)
+      if (otherRows == Rows::Other) {
+        if (isProduct(other.getRows().getDefiningOp()))
+          root->emitRemark() << "a sum is not joined with another one: its product is read elsewhere too";
         continue;
+      }
       hasProduct |= otherRows == Rows::Product;
       others.push_back(j);
     }
@@ -146,6 +157,7 @@ Read Joiner::join(const Term &first) {
   auto sum = first.read.table.getDefiningOp<ReduceOp>();
   makeLike(sum.getRows().getType());
   Read rows = {sum.getRows()};
+  sum.emitRemark() << first.others.size() + 1 << " sums are one: their rows are added before";
   for (auto [other, isNegative] : first.others)
     rows = add(rows, {other}, isNegative != first.isNegative);
   Read joined = {reduce(sum.getKind(), rows, sum.getVia())};
@@ -155,26 +167,21 @@ Read Joiner::join(const Term &first) {
 
 unsigned Joiner::visit(DenseOp root) {
   terms.clear();
+  known.clear();
   collect(root, /*isNegative=*/false);
-  if (!findSums())
+  if (!findSums(root))
     return 0;
   startAt(root);
   unsigned numJoined = 0;
-  // What is added comes first, so that there is something to subtract the others from.
-  llvm::stable_sort(terms, [](const Term &a, const Term &b) { return a.isNegative < b.isNegative; });
-  std::optional<Read> sum;
+  std::optional<Read> sum;  // the first term is added, and stays
   for (const Term &term : terms) {
     if (term.isGone)
       continue;
     Read read = term.others.empty() ? term.read : join(term);
     numJoined += static_cast<unsigned>(term.others.size());
-    if (sum)
-      sum = add(*sum, read, term.isNegative);
-    else
-      sum = term.isNegative ? unary<NegOp>(read) : read;
+    sum = sum ? add(*sum, read, term.isNegative) : read;
   }
   Value whole = materialise(*sum);
-  root->emitRemark() << numJoined + 1 << " sums are one: their rows are added before";
   auto dead = unread(root.getOperation(), whole.getDefiningOp());
   root->replaceAllUsesWith(mlir::ValueRange(whole));
   for (Operation *gone : dead)

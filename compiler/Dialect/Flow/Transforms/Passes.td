@@ -142,11 +142,12 @@ def FlattenSumsPass : FlowPass<"flow-flatten-sums"> {
     %t = flow.mul %x, %c : …
     %y = flow.reduce sum %t via dst : …
     ```
-    The inner sum may also be a `sum`, and the outer one a `mean`. Between the two, rows may be multiplied by, or divided
-    by, what is no sum of the same edges; negated, reshaped and expanded; sums may be added to one another.
+    The inner sum may also be a `sum`, and the outer one a `mean`. Between the two, rows may be multiplied by what is no sum
+    of the same edges, and divided by constants; negated, reshaped and expanded; sums may be added to one another.
 
-    The pass leaves alone maxima and minima, rows of pairs that another op reads as well, and pairs with a factor for each
-    of their numbers: a remark says which of these it is. Every pair has an edge, so no mean is over nothing. The pass
+    The pass leaves alone maxima and minima, rows of pairs that another op reads as well, pairs with a factor for each of
+    their numbers, and other divisions: a sum divided by 0 is inf, where a sum of quotients is NaN. A remark says which of
+    these it is. Every pair has an edge, so no mean is over nothing. The pass
     compares no times: whether one walk over edges takes less time than one over edges and one over pairs depends on the
     machine, so `default` compares plans with this pass and without it. It runs before `flow-differentiate`: the gradients
     of a sum of edges are sums of edges as well.

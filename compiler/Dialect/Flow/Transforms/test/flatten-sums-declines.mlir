@@ -53,7 +53,20 @@ func.func @square(%e: !flow.rows<edge, 8xf32, device>) -> !flow.rows<node, 8xf32
 func.func @divisor(%e: !flow.rows<edge, 8xf32, device>, %x: !flow.rows<node, 8xf32, device>) -> !flow.rows<node, 8xf32, device> {
   %m = flow.reduce mean %e via dst_pair : <edge, 8xf32, device> -> <dst_pair, 8xf32, device>
   %q = flow.div %x[node], %m : <node, 8xf32, device>, <dst_pair, 8xf32, device> -> <dst_pair, 8xf32, device>
-  // expected-remark @below {{edges are summed to pairs first: a sum is divided by}}
+  // expected-remark @below {{edges are summed to pairs first: a division is between the two}}
+  %s = flow.reduce sum %q via node : <dst_pair, 8xf32, device> -> <node, 8xf32, device>
+  return %s : !flow.rows<node, 8xf32, device>
+}
+
+// -----
+
+// Of a node whose number is 0, the sum is inf, and the sum of quotients would be NaN.
+// CHECK-LABEL: func.func @quotient
+// CHECK: flow.reduce sum %{{.*}} via node
+func.func @quotient(%e: !flow.rows<edge, 8xf32, device>, %x: !flow.rows<node, f32, device>) -> !flow.rows<node, 8xf32, device> {
+  %m = flow.reduce sum %e via dst_pair : <edge, 8xf32, device> -> <dst_pair, 8xf32, device>
+  %q = flow.div %m, %x[node] : <dst_pair, 8xf32, device>, <node, f32, device> -> <dst_pair, 8xf32, device>
+  // expected-remark @below {{edges are summed to pairs first: a division is between the two}}
   %s = flow.reduce sum %q via node : <dst_pair, 8xf32, device> -> <node, 8xf32, device>
   return %s : !flow.rows<node, 8xf32, device>
 }

@@ -50,20 +50,19 @@ func.func @mean_of_means(%e: !flow.rows<edge, 8xf32, device>) -> !flow.rows<node
   return %s : !flow.rows<node, 8xf32, device>
 }
 
-// Factors of one number are multiplied with each other, before a row is multiplied by them.
+// Factors of one number are multiplied in their order, as they were with the sum.
 // CHECK-LABEL: func.func @factors
-// CHECK: %[[A:.*]] = flow.div %{{.*}}[one], %arg2[dst] : {{.*}} -> <edge, f32, device>
-// CHECK: %[[B:.*]] = flow.mul %[[A]], %arg1[dst_pair] : {{.*}} -> <edge, f32, device>
 // CHECK: %[[C:.*]] = flow.div
-// CHECK: %[[F:.*]] = flow.mul %[[B]], %[[C]]
-// CHECK: %[[T:.*]] = flow.mul %arg0, %[[F]] : {{.*}} -> <edge, 8xf32, device>
+// CHECK: %[[T:.*]] = flow.mul %arg0, %[[C]] : {{.*}} -> <edge, 8xf32, device>
 // CHECK: %[[M:.*]] = flow.neg %[[T]]
-// CHECK: flow.reduce sum %[[M]] via dst
+// CHECK: %[[A:.*]] = flow.mul %arg1[dst_pair], %[[M]] : {{.*}} -> <edge, 8xf32, device>
+// CHECK: %[[B:.*]] = flow.mul %[[A]], %arg2[dst] : {{.*}} -> <edge, 8xf32, device>
+// CHECK: flow.reduce sum %[[B]] via dst
 func.func @factors(%e: !flow.rows<edge, 8xf32, device>, %f: !flow.rows<dst_pair, f32, device>, %d: !flow.rows<node, f32, device>) -> !flow.rows<node, 8xf32, device> {
   %m = flow.reduce mean %e via dst_pair : <edge, 8xf32, device> -> <dst_pair, 8xf32, device>
   %a = flow.neg %m : <dst_pair, 8xf32, device> -> <dst_pair, 8xf32, device>
   %b = flow.mul %f, %a : <dst_pair, f32, device>, <dst_pair, 8xf32, device> -> <dst_pair, 8xf32, device>
-  %c = flow.div %b, %d[node] : <dst_pair, 8xf32, device>, <node, f32, device> -> <dst_pair, 8xf32, device>
+  %c = flow.mul %b, %d[node] : <dst_pair, 8xf32, device>, <node, f32, device> -> <dst_pair, 8xf32, device>
   %s = flow.reduce sum %c via node : <dst_pair, 8xf32, device> -> <node, 8xf32, device>
   return %s : !flow.rows<node, 8xf32, device>
 }
@@ -96,15 +95,4 @@ func.func @two_sums(%e: !flow.rows<edge, 8xf32, device>, %f: !flow.rows<edge, 8x
   %c = flow.sub %a, %b : <dst_pair, 8xf32, device>, <dst_pair, 8xf32, device> -> <dst_pair, 8xf32, device>
   %s = flow.reduce sum %c via node : <dst_pair, 8xf32, device> -> <node, 8xf32, device>
   return %s : !flow.rows<node, 8xf32, device>
-}
-
-// A factor that other edges have collected to the same pairs is no sum that is flattened.
-// CHECK-LABEL: func.func @other_end
-// CHECK: flow.reduce sum %arg1 via src_pair
-// CHECK: flow.reduce sum %{{.*}} via dst : <edge, 8xf32, device> -> <node, 8xf32, device>
-func.func @other_end(%e: !flow.rows<edge, 8xf32, device>, %f: !flow.rows<edge, f32, device>) -> (!flow.rows<node, 8xf32, device>, !flow.rows<src_pair, f32, device>) {
-  %a = flow.reduce sum %e via dst_pair : <edge, 8xf32, device> -> <dst_pair, 8xf32, device>
-  %b = flow.reduce sum %f via src_pair : <edge, f32, device> -> <src_pair, f32, device>
-  %s = flow.reduce sum %a via node : <dst_pair, 8xf32, device> -> <node, 8xf32, device>
-  return %s, %b : !flow.rows<node, 8xf32, device>, !flow.rows<src_pair, f32, device>
 }

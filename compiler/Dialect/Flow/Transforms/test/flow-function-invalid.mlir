@@ -4,6 +4,7 @@
 // RUN: hector-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --flow-differentiate
 // RUN: hector-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --flow-flatten-sums
 // RUN: hector-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --flow-form-groups
+// RUN: hector-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --flow-join-sums
 // RUN: hector-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --flow-linear-reorder
 // RUN: hector-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --flow-print-cost
 // RUN: hector-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect --flow-print-keys

@@ -3,6 +3,7 @@
 // RUN: hector-opt %s --flow-compact-rows | FileCheck %s
 // RUN: hector-opt %s --flow-flatten-sums | FileCheck %s
 // RUN: hector-opt %s --flow-form-groups | FileCheck %s
+// RUN: hector-opt %s --flow-join-sums | FileCheck %s
 // RUN: hector-opt %s --flow-linear-reorder | FileCheck %s
 // RUN: hector-opt %s --flow-print-cost | FileCheck %s --check-prefixes CHECK,COST
 // RUN: hector-opt %s --flow-print-keys | FileCheck %s

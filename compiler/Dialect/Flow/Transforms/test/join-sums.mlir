@@ -65,13 +65,13 @@ func.func @signs(%x: !flow.rows<src_pair, 8xf64, device>, %y: !flow.rows<src_pai
 
 // -----
 
-// Nothing but what is subtracted.
-// CHECK-LABEL: func.func @all_negative
+// What is subtracted is added first.
+// CHECK-LABEL: func.func @subtracted
 // CHECK: %[[D:.*]] = flow.add
 // CHECK-NEXT: %[[S:.*]] = flow.reduce sum %[[D]] via node
 // CHECK-NEXT: %[[T:.*]] = flow.sub %arg3, %[[S]]
 // CHECK-NEXT: return %[[T]]
-func.func @all_negative(%x: !flow.rows<src_pair, 8xf32, device>, %y: !flow.rows<src_pair, 8xf32, device>, %w: !flow.rows<etype, 8x8xf32, device>, %p: !flow.rows<node, 8xf32, device>) -> !flow.rows<node, 8xf32, device> {
+func.func @subtracted(%x: !flow.rows<src_pair, 8xf32, device>, %y: !flow.rows<src_pair, 8xf32, device>, %w: !flow.rows<etype, 8x8xf32, device>, %p: !flow.rows<node, 8xf32, device>) -> !flow.rows<node, 8xf32, device> {
   %a = flow.linear %x, %w[etype] : <src_pair, 8xf32, device>, <etype, 8x8xf32, device> -> <src_pair, 8xf32, device>
   %s = flow.reduce sum %a via node : <src_pair, 8xf32, device> -> <node, 8xf32, device>
   %b = flow.linear %y, %w[etype] : <src_pair, 8xf32, device>, <etype, 8x8xf32, device> -> <src_pair, 8xf32, device>
