@@ -319,9 +319,37 @@ std::string formatBenchJson(const std::vector<BenchReport> &reports, const std::
 
 // --- the picture ----------------------------------------------------------------------------------------------------
 
+namespace {
+
+/// Where labels, bars and figures of the picture are.
+constexpr double kWidth = 900, kMargin = 32, kLabels = 300, kFigures = 80, kRowHeight = 20, kKernelHeight = 15;
+constexpr double kBars = kMargin + kLabels, kRoom = kWidth - kBars - kMargin - kFigures;
+
+const char *colourOf(BenchPhase phase) {
+  return phase == BenchPhase::Training ? Drawing::kOrange : Drawing::kBlue;
+}
+
+/// The kernels of a cell, each with a line where its bar should end by the cost model. `scale` is the length of a
+/// second. Gives where the picture goes on.
+double drawKernels(Drawing &d, const BenchResult &result, double y, double scale) {
+  for (const KernelProfile &kernel : result.kernels) {
+    const double length = kernel.seconds * scale, middle = y + kKernelHeight / 2;
+    const std::string label = kernel.name + ", " + std::string(phaseText(kernel.phase));
+    d.text(kBars - 8, y + 11, shortened(label, 52), {10, Drawing::kSoft, "end"});
+    d.box(kBars, middle - 2, std::clamp(length, 1.0, kRoom), 4, colourOf(result.cell.phase), 1);
+    if (kernel.predicted) {
+      const double expected = kBars + std::min(kernel.predicted->seconds * scale, kRoom);
+      d.line(expected, y + 2, expected, y + kKernelHeight - 2, Drawing::kText);
+    }
+    d.text(kBars + std::min(length, kRoom) + 6, y + 11, shortNumber(kernel.seconds * 1e3), {10, Drawing::kSoft});
+    y += kKernelHeight;
+  }
+  return result.kernels.empty() ? y : y + 6;
+}
+
+}  // namespace
+
 std::string drawBench(const std::vector<BenchReport> &reports) {
-  constexpr double kWidth = 900, kMargin = 32, kLabels = 300, kFigures = 80, kRowHeight = 20;
-  constexpr double kRoom = kWidth - 2 * kMargin - kLabels - kFigures;
   Drawing d;
   double y = 24;
   for (const BenchReport &report : reports) {
@@ -329,11 +357,17 @@ std::string drawBench(const std::vector<BenchReport> &reports) {
     y += 22;
     d.text(kMargin, y, shortened(file.path.substr(file.path.rfind('/') + 1), 60), {20, Drawing::kText, "start", true});
     y += 20;
-    d.text(kMargin, y, "median milliseconds of " + std::to_string(file.runs) + " runs; shorter is better",
-           {12, Drawing::kSoft});
     double longest = 0;
-    for (const BenchRow &row : report.rows)
+    bool hasKernels = false;
+    for (const BenchRow &row : report.rows) {
       longest = std::max(longest, row.result.quantile(0.5));
+      hasKernels |= !row.result.kernels.empty();
+    }
+    d.text(kMargin, y,
+           "median milliseconds of " + std::to_string(file.runs) + " runs; shorter is better" +
+               (hasKernels ? "; a line is what the cost model expects of a kernel" : ""),
+           {12, Drawing::kSoft});
+    const double scale = longest > 0 ? kRoom / longest : 0;
     size_t graph = file.graphs.size();
     for (const BenchRow &row : report.rows) {
       const BenchResult &result = row.result;
@@ -346,16 +380,15 @@ std::string drawBench(const std::vector<BenchReport> &reports) {
       std::string label = file.models[result.cell.model].name + " " + std::string(phaseName(result.cell.phase));
       for (const auto &[name, value] : result.cell.swept)
         label += " " + value;
-      d.text(kMargin + kLabels - 8, y + 13, shortened(label, 44), {12, Drawing::kText, "end"});
+      d.text(kBars - 8, y + 13, shortened(label, 44), {12, Drawing::kText, "end"});
       if (!result.failure.empty() || !result.isRight) {
-        d.text(kMargin + kLabels, y + 13, result.failure.empty() ? "wrong" : "failed", {11, Drawing::kRed});
+        d.text(kBars, y + 13, result.failure.empty() ? "wrong" : "failed", {11, Drawing::kRed});
       } else {
-        const double median = result.quantile(0.5), length = longest > 0 ? median / longest * kRoom : 0;
-        d.box(kMargin + kLabels, y + 3, std::max(1.0, length), 13,
-              result.cell.phase == BenchPhase::Training ? Drawing::kOrange : Drawing::kBlue, 2);
-        d.text(kMargin + kLabels + length + 6, y + 13, shortNumber(median * 1e3), {11, Drawing::kSoft});
+        const double median = result.quantile(0.5), length = median * scale;
+        d.box(kBars, y + 3, std::max(1.0, length), 13, colourOf(result.cell.phase), 2);
+        d.text(kBars + length + 6, y + 13, shortNumber(median * 1e3), {11, Drawing::kSoft});
       }
-      y += kRowHeight;
+      y = drawKernels(d, result, y + kRowHeight, scale);
     }
     y += 12;
   }
