@@ -81,6 +81,15 @@ __device__ __forceinline__ void addBlock(T (&sums)[kTiles][4], const T (&block)[
   }
 }
 
+/// 0 if numbers are finite, else NaN. Short chains of additions, as each waits for the one before.
+template <int kCount, class T> __device__ __forceinline__ T nothingOf(const T (&numbers)[kCount]) {
+  T nothing = 0;
+  HECTOR_UNROLL
+  for (int i = 0; i < kCount; ++i)
+    nothing += numbers[i] * T(0);
+  return nothing;
+}
+
 template <class T> __device__ __forceinline__ bool isFinite(T x) {
   return x - x == T(0);
 }
@@ -403,23 +412,27 @@ private:
         addTerms(parts, a, top, step, columns);
       }
     };
-    auto addSteps = [&](int step) {
-      T parts[kRowTiles][kTiles][4] = {};
+    auto addSteps = [&](T(&parts)[kRowTiles][kTiles][4], int step) {
       addStep(parts, step);
       if (kSteps % 2 == 0 || step + 1 < kSteps)
         addStep(parts, step + 1);
+    };
+    auto addRest = [&](int step) {
+      T parts[kRowTiles][kTiles][4] = {};
+      addSteps(parts, step);
       HECTOR_UNROLL
       for (int m = 0; m < kRowTiles; ++m)
         addBlock(sums[m], parts[m]);
     };
+    addSteps(sums, 0);
     if constexpr (isKept) {
       HECTOR_UNROLL
-      for (int step = 0; step < kSteps; step += 2)
-        addSteps(step);
+      for (int step = 2; step < kSteps; step += 2)
+        addRest(step);
     } else {
       HECTOR_KEEP_LOOP
-      for (int step = 0; step < kSteps; step += 2)
-        addSteps(step);
+      for (int step = 2; step < kSteps; step += 2)
+        addRest(step);
     }
     T nothing = 0;  // or NaN, if a sum is not finite
     HECTOR_UNROLL
@@ -429,10 +442,9 @@ private:
         const int first = left + 2 * kTiles * t, row = top + 16 * m + 8 * half + lane() / 4;
         T numbers[2 * kTiles];
         HECTOR_UNROLL
-        for (int i = 0; i < 2 * kTiles; ++i) {
+        for (int i = 0; i < 2 * kTiles; ++i)
           numbers[i] = sums[m][i % kTiles][2 * half + i / kTiles];
-          nothing += numbers[i] * T(0);
-        }
+        nothing += nothingOf(numbers);
         storePart<hasAllColumns>(c + row * ldc + first, numbers, row < rows ? kOuter - first : 0);
       }
     }
@@ -526,8 +538,8 @@ template <class T, int kInner, int kOuter, int kWarps, int kPlanes, bool isGuard
       HECTOR_UNROLL
       for (int row = 0; row < kRowTiles; ++row) {
         HECTOR_UNROLL
-        for (int i = 0; i < 4 * kTiles; ++i)
-          nothing += parts[row][i / 4][i % 4] * T(0);
+        for (int tile = 0; tile < kTiles; ++tile)
+          nothing += nothingOf(parts[row][tile]);
       }
       if (any(nothing != T(0))) {
         const int end = rows - start < 32 ? rows : start + 32;
