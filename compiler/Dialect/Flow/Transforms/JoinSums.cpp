@@ -135,7 +135,7 @@ bool Joiner::findSums(DenseOp root) {
         continue;
       Rows otherRows = rowsOf(other.getRows());
       if (otherRows == Rows::Other) {
-        if (isProduct(other.getRows().getDefiningOp()))
+        if (Operation *op = other.getRows().getDefiningOp(); op && isProduct(op))
           root->emitRemark() << "a sum is not joined with another one: its product is read elsewhere too";
         continue;
       }

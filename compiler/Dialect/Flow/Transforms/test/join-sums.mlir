@@ -129,3 +129,17 @@ func.func @read_by_others(%x: !flow.rows<src_pair, 8xf32, device>, %w: !flow.row
   %6 = flow.add %4, %5 : <node, 8xf32, device>, <node, 8xf32, device> -> <node, 8xf32, device>
   return %3, %6, %4, %f : !flow.rows<node, 8xf32, device>, !flow.rows<node, 8xf32, device>, !flow.rows<node, 8xf32, device>, !flow.rows<src_pair, 8xf32, device>
 }
+
+// -----
+
+// A table that is there anyway is summed by itself.
+// CHECK-LABEL: func.func @table
+// CHECK-COUNT-2: flow.reduce sum
+// CHECK: return
+func.func @table(%x: !flow.rows<src_pair, 8xf32, device>, %t: !flow.rows<src_pair, 8xf32, device>, %w: !flow.rows<etype, 8x8xf32, device>) -> !flow.rows<node, 8xf32, device> {
+  %a = flow.linear %x, %w[etype] : <src_pair, 8xf32, device>, <etype, 8x8xf32, device> -> <src_pair, 8xf32, device>
+  %1 = flow.reduce sum %a via node : <src_pair, 8xf32, device> -> <node, 8xf32, device>
+  %2 = flow.reduce sum %t via node : <src_pair, 8xf32, device> -> <node, 8xf32, device>
+  %3 = flow.add %1, %2 : <node, 8xf32, device>, <node, 8xf32, device> -> <node, 8xf32, device>
+  return %3 : !flow.rows<node, 8xf32, device>
+}
