@@ -18,6 +18,7 @@ import torch
 from .. import Model, parse
 from .._model import spelled
 from .._torch_ops import call_by_number
+from ._arguments import check_number
 
 _MARK = re.compile(r"\s*# if ([a-z_ ]+)$")
 
@@ -69,7 +70,7 @@ def number(name: str) -> property:
 
     def put(self, value):
         object.__setattr__(self, f"_{name}", value)
-        object.__setattr__(self, f"_{name}_text", repr(float(value)))
+        object.__setattr__(self, f"_{name}_text", repr(check_number(type(self).__name__, name, value)))
 
     return property(get, put)
 
