@@ -71,14 +71,14 @@ class Summary(str):
         name = self.split("\n", 1)[0].removeprefix("model").split(":")[0].strip()
         total = next((line.split("  ")[0].strip() for line in map(str.strip, self.splitlines()) if "as estimated" in line), "")
         title = f"{name}: {len(loops)} loop{'' if len(loops) == 1 else 's'}" + (f", {total} as estimated" if total else "")
-        parts, y, phase = [_text(_LEFT, 34, title, 18, _TEXT, bold=True)], 52, None
+        parts, y, phase = [_text(_LEFT, 34, title, 18, _TEXT, bold=True)], 36, None
         for loop in loops:
             if loop.phase != phase:
                 phase = loop.phase
-                y += 18
+                y += 30
                 parts.append(_text(_LEFT, y, phase, 12, _SOFT))
                 parts.append(f'<line x1="{_LEFT}" y1="{y + 6}" x2="{_WIDTH - _LEFT}" y2="{y + 6}" stroke="{_GRID}"/>')
-                y += 8
+                y += 2
             y += _STEP
             colour = _COLOURS.get(loop.kind.split()[0], _OTHER)
             width = max(2.0, (_WIDTH - _LEFT - _BAR - 70) * loop.seconds / longest)

@@ -281,6 +281,15 @@ def test_what_is_no_dictionary(value):
     refused(lambda: conv({"a": torch.zeros(2, 8)}, value), "`edge_index_dict` is a .*; expected a dictionary")
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_sparse_features(name):
+    conv, x, edges = layer(name), torch.eye(3, 8).to_sparse(), torch.tensor([[0, 1], [1, 2]])
+    types = (torch.tensor([0, 1]),) if "num_relations" in vars(conv) else ()
+    metadata = {("a", "to", "a"): edges}
+    call = (lambda: conv({"a": x}, metadata)) if name == "HGTConv" else (lambda: conv(x, edges, *types))
+    refused(call, "is a sparse tensor .*to_dense")
+
+
 EDGES = torch.tensor([[0, 1], [1, 2]])
 BAD_EDGES = [
     None, "text", 5, [[0, 1], [1, 2]], EDGES.numpy(), EDGES.float(), EDGES.bool(), EDGES.to(torch.uint8), EDGES.to(torch.int16),

@@ -88,6 +88,8 @@ def check_features(x: Any, name: str) -> Tensor:
     """A table of floats with one row per node."""
     if not isinstance(x, Tensor):
         raise InvalidError(f"`{name}` is a {type(x).__name__}; expected a tensor of shape [nodes, channels]")
+    if x.layout is not torch.strided:
+        raise InvalidError(f"`{name}` is a sparse tensor ({x.layout}); pass a dense one: `{name}.to_dense()`")
     if x.dim() != 2:
         raise InvalidError(f"`{name}` has shape {list(x.shape)}; expected [nodes, channels]")
     if not x.is_floating_point():
