@@ -294,8 +294,7 @@ def _operators():
 def _is_compiling():
     """Whether PyTorch traces this call for torch.compile."""
     torch = sys.modules.get("torch")
-    compiler = getattr(torch, "compiler", None)  # from PyTorch 2.1 on
-    return compiler is not None and hasattr(compiler, "is_compiling") and compiler.is_compiling()
+    return torch is not None and hasattr(torch.library, "register_autograd") and torch.compiler.is_compiling()  # from 2.4 on
 
 
 def spelled(name, value):

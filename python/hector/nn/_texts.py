@@ -17,7 +17,7 @@ import torch
 
 from .. import Model, parse
 from .._model import spelled
-from .._torch_ops import call_by_number
+from .._torch_ops import call_by_number, is_compiling
 from ._arguments import check_number
 
 _MARK = re.compile(r"\s*# if ([a-z_ ]+)$")
@@ -39,7 +39,7 @@ def choose(text: str, options: dict[str, bool]) -> str:
 
 def model(name: str, text: str, **options: bool) -> Model | ModelByNumber:
     """The model of a layer with these options."""
-    if torch.compiler.is_compiling():
+    if is_compiling():
         chosen = tuple((key, True if value else False) for key, value in options.items())  # `bool` would not decide it
         return ModelByNumber(*_number_and_inputs(name, text, chosen))
     return _parsed(name, text, tuple(options.items()))
