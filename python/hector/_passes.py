@@ -78,6 +78,8 @@ def _start(layer, gradient, shape, dtype, device):
     """The gradient of an output as a layer reads it."""
     if gradient is None:
         return torch.zeros(shape, dtype=arrays.by_name[dtype], device=device) if layer.is_on_gpu else None
+    if gradient.layout is not torch.strided:
+        gradient = gradient.to_dense()
     start = gradient.to(arrays.by_name[dtype]).contiguous()
     return start.clone() if layer.is_on_gpu and start.data_ptr() % 16 else start
 

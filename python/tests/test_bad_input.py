@@ -110,6 +110,15 @@ def test_a_hook_that_fails_leaves_later_steps_alone(model, g, x, weights):
     assert torch.equal(weights.grad, wanted)
 
 
+def test_gradients_of_results_may_be_sparse(model, g, x, weights):
+    weights.requires_grad_()
+    start = torch.eye(4, 8)
+    model(g, x, weights).backward(start)
+    wanted, weights.grad = weights.grad, None
+    model(g, x, weights).backward(start.to_sparse())
+    assert torch.equal(weights.grad, wanted)
+
+
 # --- tensors and arrays of other kinds
 
 

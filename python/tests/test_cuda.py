@@ -603,7 +603,7 @@ class PygLayers:
         torch.manual_seed(0)
         plain = Difference().to(self.device)
         with warnings.catch_warnings():
-            warnings.simplefilter("error")
+            warnings.simplefilter("error", UserWarning)
             compiled = hector.compile(Difference)().to(self.device)
             compiled.load_state_dict(plain.state_dict())
             x, y = self.x.clone().requires_grad_(), self.x.clone().requires_grad_()

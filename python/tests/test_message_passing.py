@@ -157,7 +157,7 @@ def test_classes_are_read_and_give_the_same(name):
         x = torch.randn(NODES, D, requires_grad=True)
         more = [torch.randn(EDGES, columns) for columns in edge_features]
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # nothing runs as PyG does it
+            warnings.simplefilter("error", UserWarning)  # nothing runs as PyG does it
             out = layer(x, edge_index, *more)
         weight = torch.randn(out.shape)
         (out * weight).sum().backward()
@@ -236,7 +236,7 @@ def assert_compiled(cls, inputs=None, make=lambda cls: cls(), tolerance=1e-5):
     edge_index, x = graph_and_nodes()
     inputs = {"x": x} if inputs is None else inputs
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         found = make(hector.compile(cls))(edge_index, **inputs)
     torch.testing.assert_close(found, make(cls)(edge_index, **inputs), rtol=tolerance, atol=tolerance)
 
@@ -391,7 +391,7 @@ def test_gradients_at_the_bounds_of_clamp():
     x.requires_grad_()
     layer = hector.compile(layer_of(lambda self, x_j: x_j.clamp(0, 1)))()
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         layer(edge_index, x=x).sum().backward()
     assert x.grad.flatten().tolist() == [0, 1, 1, 1, 0, 0]
     nan = torch.full((6, 1), float("nan"))
@@ -613,7 +613,7 @@ class NamesItself(MessagePassing):
 def test_classes_that_name_themselves_are_compiled():
     edge_index, x = graph_and_nodes()
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         torch.testing.assert_close(NamesItself()(x, edge_index), 2 * Sum()(x, edge_index))
     assert NamesItself.propagate._is_hectors
 
