@@ -16,10 +16,11 @@ from ._graph import Graph
 from ._layer import get_precision, set_memory_limit, set_num_threads, set_precision
 from ._library import version as __version__
 from ._model import Model, load, parse
+from ._summary import Summary
 
 __all__ = [
     "Edge", "EdgeType", "Graph", "HectorError", "InternalError", "InvalidError", "MachineError", "Model", "ModelError",
-    "Node", "NodeType", "Shared", "clear_cache", "compile", "get_precision", "load", "parse", "set_memory_limit",
+    "Node", "NodeType", "Shared", "Summary", "clear_cache", "compile", "get_precision", "load", "parse", "set_memory_limit",
     "set_num_threads", "set_precision", "sizes",
 ]  # fmt: skip
 

@@ -53,7 +53,9 @@ class TorchArrays:
 
     def view(self, value, name):
         place = self.place_of(value, name)
-        if value.layout is not self.torch.strided:
+        if value.layout is not self.torch.strided or value.is_nested:
+            if value.is_nested:
+                raise InvalidError(f"`{name}` is a nested tensor; pass a dense one, such as `{name}.to_padded_tensor(0.0)`")
             raise InvalidError(f"`{name}` is a sparse tensor ({value.layout}); pass a dense one: `{name}.to_dense()`")
         dtype = self.dtypes.get(value.dtype)
         if dtype is None:
@@ -70,7 +72,8 @@ class TorchArrays:
                 f"`{name}` is a tensor without numbers of its own, as torch.func and torch.vmap make them; call the model "
                 "outside of these, and backward() or torch.autograd.grad() for gradients"
             ) from None
-        if pointer % 16 and place[0] != 1:  # a part of a tensor; kernels read 16 bytes at once
+        # Kernels of a GPU read 16 bytes at once, and those of a CPU whole numbers; bytes of a file may start anywhere.
+        if pointer % (16 if place[0] != 1 else value.element_size()):
             value = value.clone(memory_format=self.torch.contiguous_format)
             pointer = value.data_ptr()
         return View(pointer, tuple(value.shape), dtype, value, place)
@@ -97,11 +100,15 @@ class NumpyArrays:
         self.by_name = {name: dtype for dtype, name in self.dtypes.items()}
 
     def view(self, value, name):
+        if isinstance(value, self.numpy.ma.MaskedArray):
+            raise InvalidError(f"`{name}` is a masked array, and Hector does not read masks; pass `{name}.filled(0)`")
         # `ascontiguousarray` would give a number an axis. Bytes of another order become those of this machine.
         value = self.numpy.asarray(value, dtype=value.dtype.newbyteorder("="), order="C")
+        if not value.flags.aligned:
+            value = value.copy()
         dtype = self.dtypes.get(value.dtype.name)
         if dtype is None:
-            raise InvalidError(f"`{name}` is an array of {value.dtype}; convert it with `{name}.astype('float32')`")
+            raise InvalidError(f"`{name}` is an array of {value.dtype}; convert it to float32, or ids to int64, with `astype`")
         return View(value.ctypes.data, value.shape, dtype, value)
 
     def converted(self, value, dtype):
@@ -135,6 +142,9 @@ class Buffers:
             view = memoryview(bytearray(view.tobytes()))
         flat = view if view.ndim == 1 and view.format == "B" else view.cast("B") if view.nbytes else view
         pointer = ctypes.addressof(ctypes.c_char.from_buffer(flat)) if view.nbytes else 0
+        if pointer % view.itemsize:
+            view = bytearray(flat)
+            pointer = ctypes.addressof(ctypes.c_char.from_buffer(view))
         return View(pointer, shape, dtype, view)
 
     def converted(self, value, dtype):

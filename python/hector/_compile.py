@@ -61,6 +61,8 @@ def sizes(names: str):
 
     They are needed only where Python evaluates annotations: not after `from __future__ import annotations`.
     """
+    if not isinstance(names, str) or not names.replace(",", " ").split():
+        raise InvalidError(f"`names` is {names!r}; expected names of sizes in a text, such as \"d_in d_out\"")
     made = tuple(Size(name) for name in names.replace(",", " ").split())
     return made[0] if len(made) == 1 else made
 

@@ -27,7 +27,7 @@ ELEMENTWISE = functions(
     "and", "or", "invert", "logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or", "bitwise_not",
     "masked_fill", "where", "neg", "negative", "pow", "square", "abs", "absolute", "exp", "log", "tanh", "sigmoid", "relu",
     "sqrt", "rsqrt", "cos", "sin", "sign", "erf", "floor", "silu", "softplus", "leaky_relu", "elu", "gelu", "dropout", "clone",
-    "contiguous",
+    "contiguous", "clamp", "clip", "clamp_min", "clamp_max",
 )  # fmt: skip
 CAT, BMM, LINEAR, MATMUL = (functions(*names) for names in (("cat", "concat"), ("bmm",), ("linear",), ("matmul",)))
 SOFTMAX, SQUEEZE, UNSQUEEZE = (functions(name) for name in ("softmax", "squeeze", "unsqueeze"))

@@ -101,6 +101,8 @@ class Graph:
         if not hasattr(data, "node_types"):
             if getattr(data, "edge_index", None) is None:
                 raise InvalidError(f"the data, a {type(data).__name__}, has no `edge_index`")
+            if not hasattr(data, "num_nodes"):
+                raise InvalidError(f"the data, a {type(data).__name__}, has no `num_nodes`; expected a torch_geometric.data.Data")
             src, dst = _ends(data.edge_index, "edge_index")
             edge_type, node_type = getattr(data, "edge_type", None), getattr(data, "node_type", None)
             if node_type is None:
@@ -260,6 +262,8 @@ def _starts_of_types(node_type, num_nodes):
         )
     if num_nodes and int(node_type[0]) < 0:
         raise InvalidError(f"`node_type` is {int(node_type[0])} at node 0; types are numbered from 0 on")
+    if num_nodes and int(node_type[-1]) >= 1 << 24:
+        raise InvalidError(f"`node_type` is {int(node_type[-1])} at node {num_nodes - 1}; at most {1 << 24} types are supported")
     counts = torch.bincount(node_type) if num_nodes else torch.zeros(1, dtype=torch.int64)
     return [0, *counts.cumsum(0).tolist()]
 

@@ -23,7 +23,7 @@ def set_num_threads(count: int) -> None:
 
     Layers that were compiled before keep their number; they are compiled again when they are next called.
     """
-    Limits.threads = _whole(count, "the number of threads")
+    Limits.threads = _whole(count, "the number of threads", 1 << 31)
 
 
 def set_memory_limit(size: int) -> None:
@@ -31,7 +31,7 @@ def set_memory_limit(size: int) -> None:
 
     A layer that does not fit is refused with `hector.MachineError`.
     """
-    Limits.memory = _whole(size, "the memory limit")
+    Limits.memory = _whole(size, "the memory limit", 1 << 63)
 
 
 def set_precision(name: str) -> None:
@@ -50,13 +50,13 @@ def get_precision() -> str:
     return Limits.precision
 
 
-def _whole(number, what):
+def _whole(number, what, end):
     try:
         number = operator.index(number)
     except TypeError:
         raise InvalidError(f"{what} is {number!r}; expected a whole number") from None
-    if number < 0:
-        raise InvalidError(f"{what} is {number}; expected a number that is not negative")
+    if not 0 <= number < end:
+        raise InvalidError(f"{what} is {number}; expected a number from 0 to {end - 1}")
     return number
 
 

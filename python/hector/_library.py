@@ -91,6 +91,8 @@ def _load():
         library = ctypes.CDLL(str(path))
     except OSError as error:
         raise MachineError(f"{path} cannot be loaded: {error}") from None
+    if not hasattr(library, "hector_abi_version"):
+        raise MachineError(f"{path} is no library of Hector; set HECTOR_LIBRARY to a libhector.so, or unset it")
     found = library.hector_abi_version()
     if found != ABI_VERSION:
         raise MachineError(f"{path} has version {found} of its interface, but this package needs {ABI_VERSION}")

@@ -119,17 +119,18 @@ def compile_class(cls, in_place):
 
         compute.plain = plain
         number = _propagate_op.add(compute)
+        now = compute if _torch_ops.is_supported else torch.compiler.disable(compute)
 
         @functools.wraps(MessagePassing.propagate)
         def propagate(self, edge_index, size=None, **kwargs):
-            if torch.compiler.is_compiling():
+            if _torch_ops.is_compiling():
                 if why is not None:
                     return plain(self, edge_index, size=size, **kwargs)
                 made = None
-                if _torch_ops.is_supported and isinstance(edge_index, torch.Tensor):
+                if isinstance(edge_index, torch.Tensor):
                     made = _propagate_op.call(number, self, edge_index, size, kwargs)
                 return _outside_of_compiled_code(self, edge_index, size, kwargs) if made is None else made
-            return compute(self, edge_index, size, kwargs, self)
+            return now(self, edge_index, size, kwargs, self)
 
         propagate._compute = compute  # which is found by its number as long as the class is there
         propagate._is_hectors = True

@@ -17,6 +17,7 @@ from ._graph import Graph
 from ._layer import Layer, Limits, Setup, text_of
 from ._library import CPU, Handle, encoded, lib
 from ._recent import Recent
+from ._summary import Summary
 
 _numbers = itertools.count()
 _FLOATS = ("f32", "f64", "bf16", "f16")
@@ -81,7 +82,9 @@ class Model:
         None stands for zeros; or from ones: then they are those of the sum of all results. `training` is that of a call.
         """
         values, settings, sizes = self._bind(inputs, named)
-        wanted = tuple(self.inputs if wrt is None else wrt)
+        if wrt is not None and (not isinstance(wrt, (list, tuple)) or not all(isinstance(name, str) for name in wrt)):
+            raise InvalidError(f"`wrt` is {wrt!r}; expected a list of names of inputs, such as [{self.inputs[0]!r}]")
+        wanted = tuple(self.inputs if wrt is None else dict.fromkeys(wrt))
         if not wanted:
             raise InvalidError("`wrt` names no input; leave it out for all of them, or call the model for results alone")
         for name in wanted:
@@ -260,9 +263,9 @@ class Model:
             raise InvalidError(f"the graph is a {type(g).__name__}; expected a hector.Graph")
         return text_of(self._handle, g._handle, setup, form)
 
-    def summary(self, g: Graph, **named) -> str:
-        """What the compiled layer does, loop by loop, and what it takes."""
-        return self.text("summary", g, **named)
+    def summary(self, g: Graph, **named) -> Summary:
+        """What the compiled layer does, loop by loop, and what it takes. A notebook shows it as a picture."""
+        return Summary(self.text("summary", g, **named))
 
     def flow(self, g: Graph, **named) -> str:
         """The layer's data flow after all passes."""
@@ -291,8 +294,7 @@ def _operators():
 def _is_compiling():
     """Whether PyTorch traces this call for torch.compile."""
     torch = sys.modules.get("torch")
-    compiler = getattr(torch, "compiler", None)  # from PyTorch 2.1 on
-    return compiler is not None and hasattr(compiler, "is_compiling") and compiler.is_compiling()
+    return torch is not None and hasattr(torch.library, "register_autograd") and torch.compiler.is_compiling()  # from 2.4 on
 
 
 def spelled(name, value):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from . import _arrays, _gpu
+from ._errors import InvalidError
 
 arrays = _arrays.torch_arrays()
 
@@ -77,6 +78,8 @@ def _start(layer, gradient, shape, dtype, device):
     """The gradient of an output as a layer reads it."""
     if gradient is None:
         return torch.zeros(shape, dtype=arrays.by_name[dtype], device=device) if layer.is_on_gpu else None
+    if gradient.layout is not torch.strided:
+        gradient = gradient.to_dense()
     start = gradient.to(arrays.by_name[dtype]).contiguous()
     return start.clone() if layer.is_on_gpu and start.data_ptr() % 16 else start
 
@@ -100,12 +103,23 @@ def differentiate(layer, waiting, inputs, names, kept, randomness, output_gradie
     if lease is None or waiting.pointers != _pointers(inputs, kept):
         # A second backward pass, or tensors that were moved meanwhile: what the forward pass kept is gone.
         views = [arrays.view(tensor, name) for tensor, name in zip(inputs, names)]
+        _check_unchanged(layer, views, names)
         lease = Lease(layer)
         again = lease.forward(views, randomness), views
     made = lease.backward(output_gradients)
     del again  # the run has read it
     places = [names.index(name) for name in layer.gradient_names]
     return places, [tensor.to(inputs[place].dtype) for tensor, place in zip(made, places)]
+
+
+def _check_unchanged(layer, views, names):
+    """What is read again has to be as large as before: `.data` and hooks of saved tensors put other tensors in their place."""
+    for view, name, (shape, dtype) in zip(views, names, layer.inputs):
+        if (view.shape, view.dtype, view.place) != (shape, dtype, layer.place):
+            raise InvalidError(
+                f"`{name}` was {dtype} {list(shape)} in the forward pass, and is {view.dtype} {list(view.shape)} in the backward "
+                "pass; keep its type, shape and device until backward() is done"
+            )
 
 
 def result_type(inputs):

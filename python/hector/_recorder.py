@@ -394,6 +394,19 @@ def _square(input):
     return _write(input, f"{_row(input).text} * {_row(input).text}")
 
 
+def _clamp(input, min=None, max=None):
+    """With comparisons, so that gradients at the bounds and NaN are those of PyTorch."""
+    row = _row(input)
+    if (min is None and max is None) or (min is not None and max is not None and float(literal(min)) > float(literal(max))):
+        raise Unreadable(f"`clamp` from {min} to {max}")
+    text = row.text
+    if min is not None:
+        text = f"where({row.text} < {literal(min)}, {literal(min)}, {text})"
+    if max is not None:
+        text = f"where({row.text} > {literal(max)}, {literal(max)}, {text})"
+    return _write(input, text)
+
+
 def _leaky_relu(input, negative_slope=0.01, inplace=False):
     _refuse_in_place(inplace)
     return _write(input, f"leakyrelu({_row(input).text}, {literal(negative_slope)})")
@@ -604,7 +617,8 @@ def _rules():
         "bitwise_and": _combine("and"), "bitwise_or": _combine("or"), "bitwise_not": _not, "masked_fill": _masked_fill,
         "neg": _negate, "negative": _negate, "pow": _power, "square": _square, "absolute": _unary("abs"),
         "sum": _reduce("sum"), "mean": _reduce("mean"), "unsqueeze": _unsqueeze, "squeeze": _squeeze,
-        "matmul": _matmul, "mm": _matmul, "clone": _same,
+        "matmul": _matmul, "mm": _matmul, "clone": _same, "clamp": _clamp, "clip": _clamp,
+        "clamp_min": lambda input, min: _clamp(input, min), "clamp_max": lambda input, max: _clamp(input, max=max),
     }  # fmt: skip
     for word in ("exp", "log", "tanh", "sigmoid", "relu", "abs", "sqrt", "rsqrt", "cos", "sin", "sign", "erf", "floor"):
         named[word] = _unary(word)

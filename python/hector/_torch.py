@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch.autograd import forward_ad
 
 from . import _gpu, _torch_ops
 from ._errors import InvalidError
@@ -14,6 +15,7 @@ def call(model, g, values, settings, sizes, training):
     for value, name in zip(values, model.inputs):
         if not isinstance(value, torch.Tensor):
             raise InvalidError(f"`{name}` is a {type(value).__name__} and others are torch tensors; pass torch tensors only")
+    _check_modes(model, values)
     tensors = _torch_ops.without_autocast(values)
     wanted = None
     if torch.is_grad_enabled():
@@ -28,6 +30,20 @@ def call(model, g, values, settings, sizes, training):
         dtype = result_type(tensors)
         return [result if result.dtype == dtype else result.to(dtype) for result in results]
     return list(_Apply.apply(_Call(layer, views, randomness, model.inputs), *tensors))
+
+
+def _check_modes(model, values):
+    """Refuses what would give wrong numbers without a word."""
+    if torch._C._get_tracing_state() is not None:
+        raise InvalidError(
+            "torch.jit.trace does not see what Hector computes; use torch.compile, or call the model outside of what is traced"
+        )
+    if forward_ad._current_level >= 0:
+        for value, name in zip(values, model.inputs):
+            if forward_ad.unpack_dual(value).tangent is not None:
+                raise InvalidError(
+                    f"`{name}` has a tangent, and Hector has no derivatives in forward mode; use backward() or torch.autograd.grad()"
+                )
 
 
 class _Call:

@@ -172,6 +172,13 @@ for _device in ("CPU", "CUDA"):
     _library.impl("forward", _forward, _device)
     _library.impl("backward", _backward, _device)
 is_supported = hasattr(torch.library, "register_autograd")  # PyTorch 2.4
+
+
+def is_compiling() -> bool:
+    """Whether PyTorch traces a call for `torch.compile`, and takes operators that have gradients."""
+    return is_supported and torch.compiler.is_compiling()
+
+
 if is_supported:
     torch.library.register_fake("hector::forward", _forward_fake, lib=_library)
     torch.library.register_fake("hector::backward", _backward_fake, lib=_library)

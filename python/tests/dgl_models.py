@@ -239,6 +239,128 @@ class GatOfFunctions(nn.Module):
         return self.g.ndata.pop("h")
 
 
+class Gin(nn.Module):
+    """Xu et al. 2019."""
+
+    def __init__(self, d):
+        super().__init__()
+        self.eps = nn.Parameter(torch.zeros(1))
+        self.mlp = nn.Sequential(nn.Linear(d, d), nn.ReLU(), nn.Linear(d, d))
+
+    def forward(self, g, h):
+        with g.local_scope():
+            g.ndata["h"] = h
+            g.update_all(fn.copy_u("h", "m"), fn.sum("m", "neigh"))
+            return self.mlp((1 + self.eps) * h + g.ndata["neigh"])
+
+
+class Gatv2(nn.Module):
+    """Brody et al. 2022: a leaky ReLU before the vector of attention."""
+
+    def __init__(self, d, heads=4):
+        super().__init__()
+        self.heads, self.d = heads, d // heads
+        self.fc_src, self.fc_dst = nn.Linear(d, d), nn.Linear(d, d)
+        self.attn = nn.Parameter(torch.randn(1, heads, self.d))
+
+    def forward(self, g, h):
+        with g.local_scope():
+            g.srcdata.update({"el": self.fc_src(h).view(-1, self.heads, self.d)})
+            g.dstdata.update({"er": self.fc_dst(h).view(-1, self.heads, self.d)})
+            g.apply_edges(fn.u_add_v("el", "er", "e"))
+            e = F.leaky_relu(g.edata.pop("e"), 0.2)
+            g.edata["a"] = edge_softmax(g, (e * self.attn).sum(dim=-1).unsqueeze(dim=2))
+            g.update_all(fn.u_mul_e("el", "a", "m"), fn.sum("m", "ft"))
+            return g.dstdata["ft"].flatten(1)
+
+
+class Agnn(nn.Module):
+    """Thekumparampil et al. 2018: attention by the cosine of both ends."""
+
+    def __init__(self, d):
+        super().__init__()
+        self.beta = nn.Parameter(torch.ones(1))
+
+    def forward(self, g, h):
+        with g.local_scope():
+            g.srcdata["h"] = h
+            g.ndata["norm_h"] = F.normalize(h, p=2, dim=-1)
+            g.apply_edges(fn.u_dot_v("norm_h", "norm_h", "cos"))
+            g.edata["p"] = edge_softmax(g, self.beta * g.edata.pop("cos"))
+            g.update_all(fn.u_mul_e("h", "p", "m"), fn.sum("m", "h"))
+            return g.dstdata.pop("h")
+
+
+def src_dot_dst(src, dst, out):
+    return lambda edges: {out: (edges.src[src] * edges.dst[dst]).sum(-1, keepdim=True)}
+
+
+def scaled_exp(field, scale):
+    return lambda edges: {field: torch.exp((edges.data[field] / scale).clamp(-5, 5))}
+
+
+class GraphTransformer(nn.Module):
+    """Dwivedi and Bresson 2021: scaled products of queries and keys, clamped before the exponential."""
+
+    def __init__(self, d, heads=4):
+        super().__init__()
+        self.heads, self.d = heads, d // heads
+        self.Q, self.K, self.V = (nn.Linear(d, d, bias=False) for _ in range(3))
+
+    def forward(self, g, h):
+        with g.local_scope():
+            for name, linear in (("Q_h", self.Q), ("K_h", self.K), ("V_h", self.V)):
+                g.ndata[name] = linear(h).view(-1, self.heads, self.d)
+            g.apply_edges(src_dot_dst("K_h", "Q_h", "score"))
+            g.apply_edges(scaled_exp("score", self.d**0.5))
+            g.update_all(fn.u_mul_e("V_h", "score", "V_h"), fn.sum("V_h", "wV"))
+            g.update_all(fn.copy_e("score", "score"), fn.sum("score", "z"))
+            return (g.ndata["wV"] / (g.ndata["z"] + 1e-6)).flatten(1)
+
+
+def aggregate_std(h):
+    var = torch.mean(h * h, dim=1) - torch.mean(h, dim=1) ** 2
+    return torch.sqrt(torch.relu(var) + 1e-5)
+
+
+class Pna(nn.Module):
+    """Corso et al. 2020: four aggregations of a tower's messages, without scalers."""
+
+    def __init__(self, d):
+        super().__init__()
+        self.pretrans, self.posttrans = nn.Linear(2 * d, d), nn.Linear(5 * d, d)
+
+    def pretrans_edges(self, edges):
+        return {"e": self.pretrans(torch.cat([edges.src["h"], edges.dst["h"]], dim=1))}
+
+    def message_func(self, edges):
+        return {"e": edges.data["e"]}
+
+    def aggregate(self, h):
+        found = [torch.mean(h, dim=1), torch.max(h, dim=1)[0], torch.min(h, dim=1)[0], aggregate_std(h)]
+        return torch.cat(found, dim=1)
+
+    def reduce_func(self, nodes):
+        return {"h": self.aggregate(nodes.mailbox["e"])}
+
+    def forward(self, g, h):
+        with g.local_scope():
+            g.ndata["h"] = h
+            g.apply_edges(self.pretrans_edges)
+            # Nodes without messages keep what they have, so names differ.
+            g.update_all(self.message_func, lambda nodes: {"all": self.reduce_func(nodes)["h"]})
+            return self.posttrans(torch.cat([h, g.ndata["all"]], dim=1))
+
+
+class PnaWithScalers(Pna):
+    """The same with scalers, which take the number of messages of a node from the mailbox."""
+
+    def reduce_func(self, nodes):
+        h = nodes.mailbox["e"]
+        found, degree = self.aggregate(h), h.shape[-2]
+        return {"h": found * (torch.log(torch.tensor(degree + 1.0)) / 2.0)}
+
+
 class LstmSage(nn.Module):
     """GraphSAGE with an LSTM over messages, which Hector has no word for."""
 

@@ -103,6 +103,10 @@ LAYERS = {
     "edge_conv": (models.EdgeConv, ()),
     "monet": (models.Monet, (2,)),
     "appnp": (models.Appnp, ()),
+    "gin": (models.Gin, ()),
+    "gatv2": (models.Gatv2, ()),
+    "agnn": (models.Agnn, ()),
+    "graph_transformer": (models.GraphTransformer, ()),
 }
 
 
@@ -110,6 +114,11 @@ LAYERS = {
 def test_models_compute_what_dgl_does(name, g):
     cls, columns = LAYERS[name]
     check_layer(cls(D), g, torch.randn(NODES, D), *(torch.randn(EDGES, count) for count in columns))
+
+
+def test_standard_deviations_of_messages(g):
+    """In float64, as their gradients are large where a node has one message."""
+    check_layer(models.Pna(D).double(), g, torch.randn(NODES, D, dtype=torch.float64))
 
 
 def test_a_class_that_names_itself_is_compiled(g):
@@ -511,6 +520,11 @@ def check_falls_back(layer, g, inputs, match):
 
 def test_an_lstm_over_messages(g):
     check_falls_back(models.LstmSage(D), g, [torch.randn(NODES, D)], "new_zeros")
+
+
+def test_scalers_by_the_number_of_messages(g):
+    x = torch.randn(NODES, D, dtype=torch.float64)
+    check_falls_back(models.PnaWithScalers(D).double(), g, [x], "how many messages a node has")
 
 
 def test_sorted_messages(g):

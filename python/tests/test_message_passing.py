@@ -157,7 +157,7 @@ def test_classes_are_read_and_give_the_same(name):
         x = torch.randn(NODES, D, requires_grad=True)
         more = [torch.randn(EDGES, columns) for columns in edge_features]
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # nothing runs as PyG does it
+            warnings.simplefilter("error", UserWarning)  # nothing runs as PyG does it
             out = layer(x, edge_index, *more)
         weight = torch.randn(out.shape)
         (out * weight).sum().backward()
@@ -236,7 +236,7 @@ def assert_compiled(cls, inputs=None, make=lambda cls: cls(), tolerance=1e-5):
     edge_index, x = graph_and_nodes()
     inputs = {"x": x} if inputs is None else inputs
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         found = make(hector.compile(cls))(edge_index, **inputs)
     torch.testing.assert_close(found, make(cls)(edge_index, **inputs), rtol=tolerance, atol=tolerance)
 
@@ -355,7 +355,8 @@ def test_an_aggregation_that_is_replaced_runs_as_it_is():
         lambda self, x_j: torch.sub(x_j, x_j, alpha=0),
         lambda self, x_j: torch.div(x_j, 0.3, rounding_mode="floor"),
         lambda self, x_j: x_j.sum(dim=1, keepdim=True, dtype=torch.float64).float(),
-        lambda self, x_j: x_j.clamp(min=0),
+        lambda self, x_j: x_j.clamp(min=1, max=0),
+        lambda self, x_j: x_j.clamp(min=torch.zeros(())),
         lambda self, x_j: F.softmax(x_j, dim=0),
         lambda self, x_j: x_j.mean(dim=0, keepdim=True) + x_j,
         lambda self, x_j: torch.round(x_j, decimals=1),
@@ -376,11 +377,25 @@ def test_arguments_that_change_the_meaning_are_not_read(message):
         lambda self, x_j: x_j.view(-1, 2, 3).sum(dim=(1, 2), keepdim=True).view(-1, 1) * x_j,
         lambda self, x_j: x_j.view(x_j.size(0), -1, 3).mean(dim=2).view(x_j.shape[0], 2),
         lambda self, x_j: 1 - x_j / 2 + 3 / (x_j.abs() + 1),
+        lambda self, x_j: x_j.clamp(min=0) + x_j.clamp_max(0.5) + torch.clip(x_j, -0.5, 1),
         lambda self, x_j: abs(-x_j) ** 2 + torch.square(x_j) + torch.pow(x_j, 3),
     ],
 )
 def test_arguments_that_have_a_word_are_read(message):
     assert_compiled(layer_of(message))
+
+
+def test_gradients_at_the_bounds_of_clamp():
+    """They are those of PyTorch: 1 at a bound, 0 beyond."""
+    edge_index, x = torch.tensor([[0, 1, 2, 3, 4], [5, 5, 5, 5, 5]]), torch.tensor([[-1.0], [0.0], [0.5], [1.0], [2.0], [0.0]])
+    x.requires_grad_()
+    layer = hector.compile(layer_of(lambda self, x_j: x_j.clamp(0, 1)))()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        layer(edge_index, x=x).sum().backward()
+    assert x.grad.flatten().tolist() == [0, 1, 1, 1, 0, 0]
+    nan = torch.full((6, 1), float("nan"))
+    assert layer(edge_index, x=nan)[5].isnan()
 
 
 def test_axes_that_do_not_exist_are_errors_of_pytorch():
@@ -598,7 +613,7 @@ class NamesItself(MessagePassing):
 def test_classes_that_name_themselves_are_compiled():
     edge_index, x = graph_and_nodes()
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         torch.testing.assert_close(NamesItself()(x, edge_index), 2 * Sum()(x, edge_index))
     assert NamesItself.propagate._is_hectors
 

@@ -7,6 +7,8 @@ from nn_layers import D_EDGE, D_IN, D_OUT, ONE_OF_EACH, as_dict, assert_near, ca
 
 import hector
 
+pytestmark = pytest.mark.skipif(not hasattr(torch.library, "register_autograd"), reason="operators need PyTorch 2.4")
+
 
 def assert_compiled_whole(conv, call):
     """Results and gradients of a layer that `torch.compile` takes whole."""

@@ -9,6 +9,7 @@ import pickle
 import threading
 import unittest
 from array import array
+from xml.etree import ElementTree
 
 import hector
 from hector import Edge, EdgeType, Node, NodeType, Shared  # noqa: F401  (names of declarations)
@@ -230,6 +231,25 @@ class PackageTest(unittest.TestCase):
         self.assertIn("__global__", self.model.source("cuda", self.g, d_in=2, d_out=1))
         self.assertIn("void", self.model.source("cpp", self.g, d_in=2, d_out=1))
         self.assertIn("flow.", self.model.flow(self.g, d_in=2, d_out=1))
+
+    def test_summaries_are_texts_with_a_picture(self):
+        for options in ({}, {"gradients": True}, {"passes": "none"}):
+            summary = self.model.summary(self.g, d_in=2, d_out=1, **options)
+            self.assertEqual((repr(summary), pickle.loads(pickle.dumps(summary))), (str(summary), summary))
+            loops, picture = summary.loops(), ElementTree.fromstring(summary._repr_svg_())
+            table = summary[summary.index("group") :].split("\n\n")[0].splitlines()
+            self.assertEqual(len(loops), sum(line.split()[0].isdigit() for line in table))
+            self.assertEqual("backward" in {loop.phase for loop in loops}, "gradients" in options)
+            bars = [part for part in picture.iter() if part.tag.endswith("rect") and "rx" in part.attrib]
+            self.assertEqual(len(bars), len(loops))
+            self.assertTrue(all(loop.seconds > 0 and loop.ops for loop in loops), loops)
+            longest = max(zip(loops, bars), key=lambda pair: pair[0].seconds)[1]
+            self.assertEqual(longest.get("width"), max((bar.get("width") for bar in bars), key=float))
+
+    def test_a_text_that_is_no_summary_has_an_empty_picture(self):
+        for text in ("", "something else", "group  loop  rows"):
+            self.assertEqual(hector.Summary(text).loops(), [])
+            self.assertTrue(ElementTree.fromstring(hector.Summary(text).svg()).tag.endswith("svg"))
 
     def test_messages_name_arguments_of_python(self):
         message = self.refusal(lambda: self.model.summary(self.g), hector.ModelError)

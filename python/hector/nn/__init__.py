@@ -7,7 +7,7 @@ same name, so state dicts can be loaded both ways. PyTorch Geometric itself is n
 
 What a layer does not support, it refuses by name with `hector.InvalidError`: no argument is ignored. All of them take
 `edge_index` as a tensor of shape [2, edges]; sparse matrices are refused, and so are options of `MessagePassing` other
-than their defaults. Tensors are on the CPU.
+than their defaults. All tensors of a call are on the CPU, or all on one GPU of NVIDIA.
 
 A graph is prepared when a layer first sees its `edge_index`, and again when its numbers have changed. It lives as long as
 the tensor does; a copy of the tensor finds the same graph.

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from .. import InvalidError
 
+MOST = 1 << 40  # numbers in a row
 AGGREGATIONS = {"add": "sum", "sum": "sum", "mean": "mean", "max": "max", "min": "min"}
 
 
@@ -37,7 +38,7 @@ def check_aggr(layer: str, aggr: Any, names=tuple(AGGREGATIONS)) -> str:
 
 
 def check_choice(layer: str, name: str, value: Any, choices) -> Any:
-    if value not in choices:
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
         raise InvalidError(f"`{name}` of {layer} is {value!r}; it is one of {listed(choices)}")
     return value
 
@@ -48,11 +49,21 @@ def check_count(layer: str, name: str, value: Any, lazy: bool = False) -> int:
     if not is_number or (value < 1 and not (lazy and value == -1)):
         expected = "a positive number, or -1 for that of the first input" if lazy else "a positive number"
         raise InvalidError(f"`{name}` of {layer} is {value!r}; expected {expected}")
+    if value > MOST:
+        raise InvalidError(f"`{name}` of {layer} is {value}; at most {MOST} are supported")
     return value
 
 
+def check_number(layer: str, name: str, value: Any) -> float:
+    """A number that is no text; those of NumPy are numbers, too."""
+    try:
+        return float(None if isinstance(value, (str, bytes)) else value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidError(f"`{name}` of {layer} is {value!r}; expected a number") from None
+
+
 def check_fraction(layer: str, name: str, value: Any) -> float:
-    if not 0.0 <= value <= 1.0:
+    if not 0.0 <= check_number(layer, name, value) <= 1.0:
         raise InvalidError(f"`{name}` of {layer} is {value!r}; it is a probability, from 0 to 1")
     return float(value)
 
@@ -64,6 +75,11 @@ def check_channels(layer: str, in_channels: Any, lazy: bool = False) -> tuple[in
     return (check_count(layer, "in_channels", in_channels, lazy),) * 2
 
 
+def check_dict(value: Any, name: str, expected: str) -> None:
+    if not hasattr(value, "items"):
+        raise InvalidError(f"`{name}` is a {type(value).__name__}; expected a dictionary: {expected}")
+
+
 def listed(names) -> str:
     return ", ".join(repr(name) for name in names)
 
@@ -72,6 +88,8 @@ def check_features(x: Any, name: str) -> Tensor:
     """A table of floats with one row per node."""
     if not isinstance(x, Tensor):
         raise InvalidError(f"`{name}` is a {type(x).__name__}; expected a tensor of shape [nodes, channels]")
+    if x.layout is not torch.strided:
+        raise InvalidError(f"`{name}` is a sparse tensor ({x.layout}); pass a dense one: `{name}.to_dense()`")
     if x.dim() != 2:
         raise InvalidError(f"`{name}` has shape {list(x.shape)}; expected [nodes, channels]")
     if not x.is_floating_point():

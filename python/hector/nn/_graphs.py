@@ -10,10 +10,7 @@ from torch import Tensor
 
 from .. import Graph, InvalidError
 from .._known import find
-
-
-def is_compiling() -> bool:
-    return torch.compiler.is_compiling()
+from .._torch_ops import is_compiling
 
 
 class Edges(NamedTuple):

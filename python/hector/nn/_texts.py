@@ -17,7 +17,8 @@ import torch
 
 from .. import Model, parse
 from .._model import spelled
-from .._torch_ops import call_by_number
+from .._torch_ops import call_by_number, is_compiling
+from ._arguments import check_number
 
 _MARK = re.compile(r"\s*# if ([a-z_ ]+)$")
 
@@ -38,7 +39,7 @@ def choose(text: str, options: dict[str, bool]) -> str:
 
 def model(name: str, text: str, **options: bool) -> Model | ModelByNumber:
     """The model of a layer with these options."""
-    if torch.compiler.is_compiling():
+    if is_compiling():
         chosen = tuple((key, True if value else False) for key, value in options.items())  # `bool` would not decide it
         return ModelByNumber(*_number_and_inputs(name, text, chosen))
     return _parsed(name, text, tuple(options.items()))
@@ -69,7 +70,7 @@ def number(name: str) -> property:
 
     def put(self, value):
         object.__setattr__(self, f"_{name}", value)
-        object.__setattr__(self, f"_{name}_text", repr(float(value)))
+        object.__setattr__(self, f"_{name}_text", repr(check_number(type(self).__name__, name, value)))
 
     return property(get, put)
 

@@ -51,6 +51,20 @@ def hgt(g,
 """
 
 
+def check_metadata(metadata: Any) -> tuple:
+    """Node types, and edge types of three texts each."""
+    is_pair = isinstance(metadata, (tuple, list)) and len(metadata) == 2
+    if not is_pair or not all(isinstance(types, (tuple, list)) for types in metadata):
+        raise InvalidError(f"`metadata` is {metadata!r}; expected node types and edge types, as `data.metadata()` gives them")
+    for edge_type in metadata[1]:
+        if not isinstance(edge_type, (tuple, list)) or len(edge_type) != 3:
+            raise InvalidError(f"`metadata` has the edge type {edge_type!r}; expected (source, name, destination)")
+    for name in (*metadata[0], *(part for edge_type in metadata[1] for part in edge_type)):
+        if not isinstance(name, str):
+            raise InvalidError(f"`metadata` has the name {name!r}, a {type(name).__name__}; expected a str")
+    return tuple(metadata)
+
+
 class HGTConv(Module):
     """HGT (Hu et al. 2020), as `torch_geometric.nn.HGTConv`.
 
@@ -76,7 +90,7 @@ class HGTConv(Module):
         arguments.check_count(layer, "heads", heads)
         if out_channels % heads:
             raise InvalidError(f"`out_channels` of {layer} is {out_channels}; it must be a multiple of `heads={heads}`")
-        node_types, edge_types = metadata
+        node_types, edge_types = check_metadata(metadata)
         if not isinstance(in_channels, dict):
             in_channels = {node_type: in_channels for node_type in node_types}
         for width in in_channels.values():
@@ -85,7 +99,7 @@ class HGTConv(Module):
         if missing:
             raise InvalidError(f"`in_channels` of {layer} has no {missing[0]!r}, which `metadata` names")
         for edge_type in edge_types:
-            if len(edge_type) != 3 or edge_type[0] not in node_types or edge_type[2] not in node_types:
+            if edge_type[0] not in node_types or edge_type[2] not in node_types:
                 raise InvalidError(f"`metadata` has the edge type {edge_type!r}, but its node types are {list(node_types)}")
         self.in_channels = in_channels
         self.out_channels = out_channels
@@ -113,6 +127,8 @@ class HGTConv(Module):
                 ones(parameter)
 
     def forward(self, x_dict: dict[str, Tensor], edge_index_dict: dict[tuple[str, str, str], Tensor]) -> dict[str, Tensor]:
+        arguments.check_dict(x_dict, "x_dict", "features by node type")
+        arguments.check_dict(edge_index_dict, "edge_index_dict", "tensors of shape [2, edges] by edge type")
         lins = self.kqv_lin.lins
         unknown = [node_type for node_type in x_dict if node_type not in lins]
         if unknown:

@@ -137,6 +137,7 @@ class RGATConv(Module):
         arguments.check_choice(layer, "attention_mode", attention_mode, MODES)
         if attention_mode == "additive-self-attention" and dim > 1:
             raise InvalidError(f"{layer} has `dim={dim}`, which needs `attention_mode='multiplicative-self-attention'`")
+        arguments.check_fraction(layer, "dropout", dropout)
         if dropout > 0.0 and mod is not None:
             raise InvalidError(f"{layer} has `dropout={dropout}` and `mod={mod!r}`; give one of them")
         if num_bases is not None and num_blocks is not None:
@@ -153,7 +154,7 @@ class RGATConv(Module):
         self.dim = dim
         self.concat = concat
         self.negative_slope = negative_slope
-        self.dropout = arguments.check_fraction(layer, "dropout", dropout)
+        self.dropout = float(dropout)
         self.edge_dim = edge_dim
 
         width = heads * out_channels
