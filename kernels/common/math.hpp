@@ -63,11 +63,20 @@ HECTOR_INLINE float cos(float x) {
 HECTOR_INLINE double cos(double x) {
   return HECTOR_LIBM(cos)(x);
 }
+/// The exponent of a power. Where g++ vectorises, it takes the square root instead of pow(x, 0.5), which differs for
+/// -inf and -0, unless it does not know the exponent.
+template <class T> HECTOR_INLINE T exponent(T b) {
+#ifndef __CUDACC__
+  if (__builtin_constant_p(b) && b == T(0.5))
+    asm("" : "+m"(b));
+#endif
+  return b;
+}
 HECTOR_INLINE float pow(float a, float b) {
-  return HECTOR_LIBM(powf)(a, b);
+  return HECTOR_LIBM(powf)(a, exponent(b));
 }
 HECTOR_INLINE double pow(double a, double b) {
-  return HECTOR_LIBM(pow)(a, b);
+  return HECTOR_LIBM(pow)(a, exponent(b));
 }
 
 /// A step of a polynomial: a·b + c, rounded once on a GPU, where that takes one instruction instead of two.

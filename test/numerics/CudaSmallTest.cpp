@@ -83,5 +83,16 @@ def m(g, x: Node[64, 40], y: Node[64, 40]):
 )");
 }
 
+TEST(CudaSmallTest, LongRowsOfTypesAreReadByWarps) {
+  expectInterpretersResults(R"(
+def m(g, x: Node[1025], s: EdgeType[1025], t: NodeType[1025]):
+    for e in g.edges():
+        e["d"] = dot_prod(e.src.x, e.dst.x * s[e.etype])
+    for n in g.nodes():
+        n["y"] = n.x * t[n.ntype]
+    return e["d"], n["y"]
+)");
+}
+
 }  // namespace
 }  // namespace hector::numerics

@@ -120,6 +120,9 @@ static Status writePlan(const CompileOptions &options, std::span<const int> arch
                         : compilePlan(shared, std::move(origin), {print, print});
   if (!saved)
     return saved.status();
+  // What `hector run` would refuse is not written.
+  if (Status status = exec::checkPlan(*shared); !status.isOk())
+    return status;
   if (Status status = exec::writePlanFile(options.outPath, *saved); !status.isOk())
     return status;
   std::printf("wrote %s: %s, %s, %s\n", options.outPath.c_str(),

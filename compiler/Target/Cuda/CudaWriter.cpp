@@ -73,7 +73,8 @@ bool CudaWriter::hasTotalsByRow() {
 /// Rows of thousands of numbers, such as matrices: there are few of them, and each has work for a block.
 void CudaWriter::chooseWide() {
   constexpr int64_t kLeastNumbers = 1024;
-  bool isLong = false, isCut = !totals.empty() && !isByRow;
+  // Warps take pieces of rows, and sums to types are those of a warp.
+  bool isLong = false, isCut = (isTiled && !isOfBlocks) || (!totals.empty() && !isByRow);
   kernel.walk([&](Operation *op) {
     for (Type type : op->getResultTypes())
       isLong |= !mlir::isa<kern::AccType, kern::BufferType, RowsType>(type) && kern::rowSize(type) > kLeastNumbers;
