@@ -6,15 +6,11 @@
 #include "runtime/base/Interrupt.h"
 #include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
-#include "runtime/device/DeviceTransfer.h"
-#include "runtime/exec/Pieces.h"
-#include "runtime/exec/Session.h"
+#include "runtime/device/DevicePlanState.h"
 #include "runtime/exec/Transfer.h"
 
 #include <algorithm>
 #include <array>
-#include <cassert>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <optional>
@@ -30,56 +26,6 @@ namespace {
 constexpr std::byte kNaN{0xff};  // numbers of any type with all bits set
 
 static_assert(static_cast<int>(cuda::NumDomains) == static_cast<int>(cpu::NumDomains));
-
-Pieces cut(const Launch &launch, const GraphNumbers &numbers, const DeviceInfo &device) {
-  switch (launch.device->schedule) {
-  case Schedule::Units:
-    break;
-  case Schedule::Pieces:
-    return cutForWarps(launch, numbers, device.multiprocessors);
-  case Schedule::Tiles:
-    return cutForBlocks(launch, numbers, device.multiprocessors);
-  case Schedule::Chunks:
-    return cutIntoChunks(launch, numbers, device.multiprocessors);
-  }
-  return {};
-}
-
-/// Whether launches of recordings may run side by side.
-bool hasBranches(const DeviceExecOptions &options, const GraphNumbers &numbers) {
-  const bool isSmall = numbers.rows[Domain::Edge] <= kMostEdgesOfBranches;
-  return options.branches == Branches::Always || (options.branches == Branches::OnSmallGraphs && isSmall);
-}
-
-/// What a plan needs on a graph and a device. Making it fails if they do not fit.
-struct Fitting {
-  GraphNumbers numbers;
-  std::vector<Pieces> pieces;  // of each launch; none for those that are not cut
-  MemoryPlan memory;
-
-  static Result<Fitting> make(const Plan &plan, const Graph &graph, const DeviceInfo &device,
-                              const DeviceExecOptions &options, int64_t freeBytes) {
-    if (Status status = checkFit(plan, graph, Target::Device); !status.isOk())
-      return status;
-    Fitting fitting;
-    fitting.numbers = graphNumbers(plan, graph);
-    std::vector<LaunchNumbers> launches;
-    for (const Step &step : plan.steps) {
-      fitting.pieces.push_back(cut(step.launch, fitting.numbers, device));
-      launches.push_back({.pieces = fitting.pieces.back().count});
-    }
-    const Outputs outputs = options.isInPlace ? Outputs::Outside : Outputs::InArena;
-    if (options.isRecorded && !options.isInPlace && (options.onTuned || hasBranches(options, fitting.numbers))) {
-      fitting.memory = planDeviceMemory(plan, fitting.numbers, launches, Places::Own);
-      // Other plans may still come, and what is free need not be in one piece.
-      const int64_t left = options.memoryLimit == 0 ? freeBytes : std::min(freeBytes, options.memoryLimit);
-      if (fitting.memory.peakBytes() <= left / 2)
-        return fitting;
-    }
-    fitting.memory = planDeviceMemory(plan, fitting.numbers, launches, Places::Shared, outputs, options.inputs);
-    return fitting;
-  }
-};
 
 /// What generated text says of a kernel above it, with the lines of the model: "by_dst edge, rgat.hec:5, 7, 8"; empty
 /// where it says nothing.
@@ -99,14 +45,6 @@ std::string headingOf(std::string_view source, const std::string &kernel) {
   }
   const std::string_view line = source.substr(start + 4);
   return std::string(line.substr(0, line.find('\n')));
-}
-
-/// The type of a tensor's numbers as one that tables have; nothing for other types.
-std::optional<Storage> storageOf(DType dtype) {
-  for (Storage storage : {Storage::F64, Storage::F32, Storage::BF16, Storage::F16, Storage::Bool, Storage::Index})
-    if (dtypeOf(storage) == dtype)
-      return storage;
-  return std::nullopt;
 }
 
 /// How many blocks start to compute `count` things, `perBlock` of them at a time. Kernels go on with further ones, so
@@ -147,32 +85,6 @@ LaunchShape shapeOfJoin(const TotalSpec &total, const GraphNumbers &numbers, int
 }
 
 }  // namespace
-
-struct DevicePlan::State {
-  Session session;  // that those of executors start as
-  std::shared_ptr<DeviceProgram> program;
-  Device &device;
-  DeviceExecOptions options;
-  std::vector<Pieces> pieces;  // of each launch
-  std::map<Form, DeviceMemory> forms;
-  // With `isInPlace`.
-  std::vector<bool> isOutside;              // of each table: an output in the caller's memory
-  std::map<int, DeviceMemory> graphTables;  // that the graph phase has filled
-  bool isGraphDone = false;
-  std::vector<int64_t> copyOffset;  // of each input: where its copy lies in what is lent; -1: read where it is
-  std::vector<Storage> given;       // the type of each input there
-  int64_t workBytes = 0;
-  bool hasDropout = false;
-  std::unique_ptr<DeviceTransfer> transfer;  // null where nothing is copied
-
-  State(Session session, std::shared_ptr<DeviceProgram> program, Device &device, const DeviceExecOptions &options)
-      : session(std::move(session)), program(std::move(program)), device(device), options(options) {}
-
-  Status uploadForms(const Graph &graph);
-  Status uploadForm(const Graph &graph, const Form &form);
-  Status prepareInPlace(const Graph &graph);
-  Status runGraphPhase(const std::shared_ptr<const DevicePlan> &plan);
-};
 
 struct DeviceExecutor::State {
   /// A kernel and its grid.
@@ -250,160 +162,6 @@ struct DeviceExecutor::State {
 };
 
 // --- making one -----------------------------------------------------------------------------------------------------
-
-Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, const DeviceInfo &device,
-                             const DeviceExecOptions &options, int64_t freeBytes) {
-  Result<Fitting> fitting = Fitting::make(plan, graph, device, options, freeBytes);
-  if (!fitting)
-    return std::move(fitting).status();
-  return std::move(fitting->memory);
-}
-
-DevicePlan::DevicePlan(std::unique_ptr<State> state) : state(std::move(state)) {}
-DevicePlan::~DevicePlan() = default;
-
-Result<std::shared_ptr<const DevicePlan>> DevicePlan::create(std::shared_ptr<const Plan> plan,
-                                                             std::shared_ptr<DeviceProgram> program, Device &device,
-                                                             const Graph &graph, const DeviceExecOptions &options) {
-  // Index arrays go with the fork when the device has them, unless the graph has them already.
-  const Graph forms = graph.fork();
-  Result<int64_t> available = device.freeBytes();
-  if (!available)
-    return std::move(available).status();
-  Result<Fitting> fitting = Fitting::make(*plan, forms, device.info(), options, *available);
-  if (!fitting)
-    return std::move(fitting).status();
-  // Memory that is lent need not be free now.
-  if (options.isInPlace)
-    available = device.info().memoryBytes;
-  if (Status status = checkMemory(*plan, fitting->numbers, fitting->memory, options.memoryLimit, *available,
-                                  "of " + formatBytes(device.info().memoryBytes) + " are free on " +
-                                      device.info().name + memoryHelp(device.info(), fitting->memory.peakBytes()));
-      !status.isOk())
-    return status;
-  Result<Session> session = Session::create(std::move(plan), forms, fitting->numbers, std::move(fitting->memory));
-  if (!session)
-    return std::move(session).status();
-  auto state = std::make_unique<State>(std::move(*session), std::move(program), device, options);
-  state->pieces = std::move(fitting->pieces);
-  const char *stepwise = std::getenv("HECTOR_STEPWISE");
-  state->options.isStepwise |= stepwise && std::string_view(stepwise) == "1";
-  if (Status status = state->uploadForms(forms); !status.isOk())
-    return status;
-  if (options.isInPlace)
-    if (Status status = state->prepareInPlace(forms); !status.isOk())
-      return status;
-  if (Status status = device.synchronize(); !status.isOk())
-    return status;
-  std::shared_ptr<DevicePlan> made(new DevicePlan(std::move(state)));
-  if (!made->state->graphTables.empty())
-    if (Status status = made->state->runGraphPhase(made); !status.isOk())
-      return status;
-  return std::shared_ptr<const DevicePlan>(std::move(made));
-}
-
-/// Fills the tables that depend on the graph alone, by an executor of `plan`, which this is the state of.
-Status DevicePlan::State::runGraphPhase(const std::shared_ptr<const DevicePlan> &plan) {
-  Result<DeviceMemory> memory = device.allocate(workBytes);
-  if (!memory)
-    return std::move(memory).status();
-  Result<DeviceExecutor> executor = DeviceExecutor::create(plan);
-  if (!executor)
-    return std::move(executor).status();
-  Status status = executor->useMemory(memory->data());
-  if (status.isOk())
-    status = executor->run(Phase::Graph, Phase::Graph);
-  if (status.isOk())
-    status = device.synchronize();
-  isGraphDone = status.isOk();
-  return status;
-}
-
-const MemoryPlan &DevicePlan::memory() const {
-  return state->session.memory();
-}
-
-int64_t DevicePlan::workBytes() const {
-  return state->workBytes;
-}
-
-Status DevicePlan::State::uploadForms(const Graph &graph) {
-  const std::vector<Form> wanted = formsOf(session.plan());
-  const std::string what = "index arrays for " + inTicks(session.plan().name) + " in the memory of the host";
-  if (Status status = requireMemory(what, formBytes(wanted, session.numbers())); !status.isOk())
-    return status;
-  for (const Form &form : formsOfKernels(session.plan()))
-    if (Status status = uploadForm(graph, form); !status.isOk())
-      return status;
-  return Status::ok();
-}
-
-Status DevicePlan::State::uploadForm(const Graph &graph, const Form &form) {
-  if (forms.count(form) > 0)
-    return Status::ok();
-  Result<const IdArray *> array = resolve(graph, form);
-  if (!array)
-    return std::move(array).status();
-  assert((*array)->numBytes() == arrayBytes(form, session.numbers()));
-  Result<DeviceMemory> memory = device.allocate((*array)->numBytes());
-  if (!memory)
-    return std::move(memory).status();
-  const auto bytes = (*array)->visit([](auto ids) { return std::as_bytes(ids); });
-  if (Status status = device.upload(memory->data(), bytes); !status.isOk())
-    return status;
-  forms.emplace(form, std::move(*memory));
-  return device.synchronize();
-}
-
-/// Places what executors are lent: the arena, what dropout depends on, and copies of inputs.
-Status DevicePlan::State::prepareInPlace(const Graph &graph) {
-  const Plan &plan = session.plan();
-  isOutside = findOutside(plan, session.numbers());
-  const std::vector<bool> isOfGraph = findGraphTables(plan);
-  for (size_t i = 0; i < isOfGraph.size(); ++i)
-    if (isOfGraph[i]) {
-      Result<DeviceMemory> memory = device.allocate(session.bytesOf(static_cast<int>(i)));
-      if (!memory)
-        return std::move(memory).status();
-      graphTables.emplace(static_cast<int>(i), std::move(*memory));
-    }
-  auto take = [&](int64_t bytes) {
-    const int64_t start = workBytes;
-    workBytes += (bytes + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment;
-    return start;
-  };
-  (void)take(session.memory().arenaBytes);
-  (void)take(sizeof(cuda::Random));
-  bool isTransferring = false;
-  for (const Port &port : plan.inputs) {
-    const bool isCopy = isCopied(plan, port, session.numbers(), options.inputs);
-    const auto tensor = options.inputs.find(port.name);
-    const std::optional<Storage> storage =
-        tensor == options.inputs.end() ? session.table(port.table).storage : storageOf(tensor->second.dtype);
-    if (!storage)
-      return Status::invalid("input " + inTicks(port.name) + " is " + std::string(hector::name(tensor->second.dtype)) +
-                             ", which is not read on a GPU; convert it to " +
-                             std::string(hector::name(dtypeOf(session.table(port.table).storage))));
-    given.push_back(*storage);
-    copyOffset.push_back(isCopy ? take(session.bytesOf(port.table)) : -1);
-    isTransferring |= isCopy;
-  }
-  for (const Port &port : plan.outputs)
-    isTransferring |= !isOutside[port.table];
-  for (const std::vector<Port> *ports : {&plan.inputs, &plan.outputs})
-    for (const Port &port : *ports)
-      if (session.outside(port.table))
-        if (Status status = uploadForm(graph, *outsideRows(session.table(port.table))); !status.isOk())
-          return status;
-  hasDropout = plan.source.find("sizes.random") != std::string::npos;
-  if (!isTransferring && !hasDropout)
-    return Status::ok();
-  Result<std::unique_ptr<DeviceTransfer>> loaded = DeviceTransfer::load(device);
-  if (!loaded)
-    return std::move(loaded).status();
-  transfer = std::move(*loaded);
-  return Status::ok();
-}
 
 Status DeviceExecutor::State::prepare() {
   addresses.resize(session.plan().tables.size());
