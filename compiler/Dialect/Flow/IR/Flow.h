@@ -45,6 +45,11 @@ std::optional<llvm::SmallVector<int64_t>> commonShape(llvm::ArrayRef<int64_t> a,
 /// The leading (batched) sizes that two contraction operands share: equal, or those of the side that has any.
 std::optional<llvm::SmallVector<int64_t>> commonLead(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b);
 
+/// Whether rows are combined as a sum of them, each with the same factor: sums and means.
+inline bool isLinear(ReduceKind kind) {
+  return kind == ReduceKind::Sum || kind == ReduceKind::Mean;
+}
+
 /// Whether a row of this shape has no more numbers than a type allows: 2^40.
 bool isRowShape(llvm::ArrayRef<int64_t> shape);
 

@@ -509,7 +509,7 @@ LogicalResult ReduceOp::verify() {
     return success();
   if (getInit().getType() != getResult().getType())  // (C2)
     return emitOpError() << "starts from " << getInit().getType() << ", but its result is " << getResult().getType();
-  if (getKind() == ReduceKind::Sum || getKind() == ReduceKind::Mean)  // (C3)
+  if (isLinear(getKind()))  // (C3)
     return emitOpError() << "takes `init` for max and min only, not for " << stringifyReduceKind(getKind());
   return success();
 }

@@ -57,10 +57,6 @@ constexpr unsigned kMaxDepth = 4, kMaxVisits = 64;
 /// since what was built for a way that was not taken counts as well.
 constexpr unsigned kFewVisits = 16;
 
-bool isSum(ReduceKind kind) {
-  return kind == ReduceKind::Sum || kind == ReduceKind::Mean;
-}
-
 /// Whether a linear op lies beneath `value`, under ops that a sum passes through, near enough to be reached.
 bool coversLinear(Value value) {
   SmallVector<Value> open = {value};
@@ -75,7 +71,7 @@ bool coversLinear(Value value) {
     if (mlir::isa<DivOp>(op))
       open.push_back(op->getOperand(0));
     else if (mlir::isa<SpreadOp, MulOp, ChainOp, AddOp, SubOp, NegOp, ExpandOp, ReshapeOp, SliceOp, ConcatOp>(op) ||
-             (reduce && isSum(reduce.getKind())))
+             (reduce && isLinear(reduce.getKind())))
       open.append(op->operand_begin(), op->operand_end());
   }
   return false;
@@ -509,7 +505,7 @@ std::optional<Read> Aggregator::pushReshape(Read z, ArrayRef<int64_t> shape, con
 }
 
 std::optional<Read> Aggregator::pushRowReduce(RowReduceOp op, Read z, const Factors &factors, unsigned depth) {
-  if (!isSum(op.getKind()))
+  if (!isLinear(op.getKind()))
     return std::nullopt;
   Factors before;
   size_t rank = z.shape().size() - 1;
@@ -801,7 +797,7 @@ template <class Build> bool Aggregator::choose(Operation *site, ArrayRef<Cut> cu
 }
 
 bool Aggregator::visitReduce(ReduceOp op, bool isRest) {
-  if (!isSum(op.getKind()) || op.getResult().getType().getResidency() != Residency::Device ||
+  if (!isLinear(op.getKind()) || op.getResult().getType().getResidency() != Residency::Device ||
       !coversLinear(op.getRows()))
     return false;
   SmallVector<Cut> cuts;
@@ -882,7 +878,7 @@ SmallVector<Operation *> sumsOfProducts(mlir::Block &body) {
   SmallVector<Operation *> sums;
   for (Operation &op : body.without_terminator()) {
     auto reduce = mlir::dyn_cast<ReduceOp>(op);
-    if (mlir::isa<WeightGradOp>(op) || (reduce && isSum(reduce.getKind()) && coversLinear(reduce.getRows())))
+    if (mlir::isa<WeightGradOp>(op) || (reduce && isLinear(reduce.getKind()) && coversLinear(reduce.getRows())))
       sums.push_back(&op);
   }
   return sums;

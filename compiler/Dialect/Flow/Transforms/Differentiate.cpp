@@ -483,7 +483,7 @@ void Differentiator::differentiateDense(Operation &op, Read g) {
         Read repeated = reshape(g, kept);
         if (reduce.getKind() == ReduceKind::Mean)
           repeated = binary<MulOp>(repeated, constant(1.0 / static_cast<double>(shape[axis])));
-        if (reduce.getKind() == ReduceKind::Sum || reduce.getKind() == ReduceKind::Mean)
+        if (isLinear(reduce.getKind()))
           return give(dense, 0, make<ExpandOp>({repeated}, shape));
         Read first = make<RowFirstMatchOp>({in(0), y}, shape, {axisAttr(axis)}, builder.getI1Type());
         give(dense, 0, choose(first, repeated, constant(0.0)));

@@ -12,7 +12,6 @@
 /// sum divided by 0 is inf, and a sum of quotients may be NaN.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
-#include "compiler/Dialect/Flow/Transforms/Draft.h"
 #include "compiler/Dialect/Flow/Transforms/FlowPass.h"
 #include "compiler/Dialect/Flow/Transforms/Passes.h"
 #include "compiler/Dialect/Flow/Transforms/RowBuilder.h"
@@ -34,10 +33,6 @@ using llvm::ArrayRef;
 using llvm::SmallVector;
 using mlir::Operation;
 using mlir::Value;
-
-bool isSum(ReduceOp op) {
-  return op.getKind() == ReduceKind::Sum || op.getKind() == ReduceKind::Mean;
-}
 
 bool isPair(Domain domain) {
   return domain == Domain::SrcPair || domain == Domain::DstPair;
@@ -73,7 +68,6 @@ private:
   //===- Building -----===//
   Read fromEdge(Read a) const { return throughSpreads(Domain::Edge, {a.table, *compose(Domain::Edge, toPair, a.map)}); }
   Read count(Domain from, Map via);
-  void divideBy(Read count) { divisor = divisor ? combine<MulOp>(*divisor, count) : count; }
   Read build(Value rows);
   Read repeat(DenseOp op, ArrayRef<std::optional<Read>> terms);
 
@@ -112,7 +106,7 @@ bool Flattener::check(Value rows) {
   if (!rows.hasOneUse())
     return decline("another op reads the rows of the pairs");
   if (auto reduce = mlir::dyn_cast<ReduceOp>(op)) {
-    if (!isSum(reduce))
+    if (!isLinear(reduce.getKind()))
       return decline("`" + stringifyReduceKind(reduce.getKind()) + "` is no sum");
     return true;
   }
@@ -197,7 +191,7 @@ Read Flattener::build(Value rows) {
 
 bool Flattener::visit(ReduceOp op) {
   Domain pair = op.getRows().getType().getDomain();
-  if (!isPair(pair) || op.getVia() != Map::Node || !isSum(op))
+  if (!isPair(pair) || op.getVia() != Map::Node || !isLinear(op.getKind()))
     return false;
   toPair = pair == Domain::SrcPair ? Map::SrcPair : Map::DstPair;
   obstacle.clear();

@@ -118,8 +118,7 @@ bool Joiner::findSums(DenseOp root) {
   bool hasFound = false;
   auto sumOf = [](const Term &term) -> ReduceOp {
     auto sum = term.read.table.getDefiningOp<ReduceOp>();
-    bool isLinear = sum && (sum.getKind() == ReduceKind::Sum || sum.getKind() == ReduceKind::Mean);
-    return isLinear && term.read.map == Map::Self && sum->hasOneUse() ? sum : ReduceOp();
+    return sum && isLinear(sum.getKind()) && term.read.map == Map::Self && sum->hasOneUse() ? sum : ReduceOp();
   };
   for (auto [i, first] : llvm::enumerate(terms)) {
     ReduceOp sum = first.isGone ? ReduceOp() : sumOf(first);
