@@ -38,8 +38,7 @@ struct Sizes {
   const Random *random;      // in the memory of the device, so that recorded launches read what is there when they run
 };
 
-// --- copies of tables
-// -------------------------------------------------------------------------------------------------
+// --- copies of tables -----------------------------------------------------------------------------------------------
 
 /// Rows that have another place outside.
 struct RowPlaces {

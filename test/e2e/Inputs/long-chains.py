@@ -1,4 +1,5 @@
-"""Writes models in which each line reads the one before it twice: there are 2^40 ways from the first line to the last."""
+"""Writes models in which each line reads the one before it twice, so that there are 2^40 ways from the first line to the last;
+and one with 70 factors in a row."""
 
 import sys
 from pathlib import Path
@@ -22,6 +23,13 @@ MODELS = {
         n["out"] = sum(p["m"] for p in n.incoming_types()) + sum(p["a40"] for p in n.incoming_types())
     return n["out"]
 """,
+    "factors": """def factors(g, x: Node[d], f: EdgeType[]):
+    for n in g.nodes():
+        for p in n.incoming_types():
+            p["m"] = mean(e.src.x for e in p.edges()){factors}
+        n["out"] = sum(p["m"] for p in n.incoming_types())
+    return n["out"]
+""",
     "products": """def products(g, x: Node[d], W: NodeType[d, d]):
     for n in g.nodes():
         n["a0"] = n.x * 0.5
@@ -37,4 +45,4 @@ def chain(indent, name, operation="*"):
 
 
 for name, text in MODELS.items():
-    Path(sys.argv[1], f"{name}.hec").write_text(text.format(pairs=chain(" " * 12, "p"), sums=chain(" " * 12, "p", "+"), nodes=chain(" " * 8, "n")))
+    Path(sys.argv[1], f"{name}.hec").write_text(text.format(pairs=chain(" " * 12, "p"), sums=chain(" " * 12, "p", "+"), nodes=chain(" " * 8, "n"), factors=" * f[p.etype]" * 70))
