@@ -7,6 +7,7 @@
 #include "driver/Cpu.h"
 #include "driver/Cuda.h"
 #include "driver/Forms.h"
+#include "driver/GraphFigures.h"
 #include "driver/Kernels.h"
 #include "driver/Program.h"
 #include "runtime/base/Memory.h"
@@ -17,6 +18,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -74,20 +76,21 @@ static Result<std::vector<std::string>> textsOf(const char *const *texts, size_t
 
 namespace {
 
-/// A model that is bound to a graph, before any pass.
-struct Imported {
-  Program program;
+/// What is asked of a layer, checked.
+struct Request {
   language::Binding binding;
   hector_options options;
+  ProgramOptions program;
   Tensors tensors;    // of inputs, without numbers
   std::string dtype;  // as options name it
   std::string passes;
+  std::string precision;
 };
 
 }  // namespace
 
-static Result<Imported> importModel(const hector_model &model, const hector_graph &graph, const hector_options *given,
-                                    std::span<const hector_tensor> inputs) {
+static Result<Request> readRequest(const hector_model &model, const hector_graph &graph, const hector_options *given,
+                                   std::span<const hector_tensor> inputs) {
   auto options = readOptions(given);
   if (!options)
     return std::move(options).status();
@@ -96,12 +99,13 @@ static Result<Imported> importModel(const hector_model &model, const hector_grap
     return Status::invalid(inTicks(signature.name) + " has " +
                            counted(static_cast<int64_t>(signature.inputs.size()), "input") + ", but is given " +
                            counted(static_cast<int64_t>(inputs.size()), "tensor"));
-  Tensors tensors;
+  Request request;
+  request.options = *options;
   for (size_t i = 0; i < inputs.size(); ++i) {
     auto view = viewOf(inputs[i], signature.inputs[i].name, placeOf(*options), Numbers::NotNeeded);
     if (!view)
       return std::move(view).status();
-    tensors[signature.inputs[i].name] = std::move(*view);
+    request.tensors[signature.inputs[i].name] = std::move(*view);
   }
   auto attributes = textsOf(options->attributes, options->num_attributes, "attributes");
   auto sizes = textsOf(options->sizes, options->num_sizes, "sizes");
@@ -112,31 +116,64 @@ static Result<Imported> importModel(const hector_model &model, const hector_grap
   auto binding = bind(model.model, {std::move(*attributes), std::move(*sizes)});
   if (!binding)
     return std::move(binding).status();
+  request.binding = std::move(*binding);
   if (!inputs.empty())
-    if (Status status = bindShapes(tensors, signature, *binding); !status.isOk())
+    if (Status status = bindShapes(request.tensors, signature, request.binding); !status.isOk())
       return status;
-  const std::string dtype = options->dtype ? options->dtype : "f32";
-  auto numbers = numberTypeFromName(dtype);
+  request.dtype = options->dtype ? options->dtype : "f32";
+  auto numbers = numberTypeFromName(request.dtype);
   if (!numbers)
-    return Status::invalid("there is no type of number " + inTicks(dtype) + "; expected f64, f32, bf16 or f16");
-  ProgramOptions compile;
-  compile.numbers = *numbers;
+    return Status::invalid("there is no type of number " + inTicks(request.dtype) + "; expected f64, f32, bf16 or f16");
+  request.program.numbers = *numbers;
   if (options->with_gradients)
-    compile.gradients = std::move(*gradients);
+    request.program.gradients = std::move(*gradients);
+  request.passes = options->passes ? options->passes : "default";
+  request.precision = options->precision ? options->precision : "highest";
   if (Status status = requireMemory("the graph", formBytes(graph.graph)); !status.isOk())
     return status;
-  auto program = Program::import(model.model, *binding, compile);
+  return request;
+}
+
+/// The program before any pass, with figures by which they choose.
+static Result<Program> importProgram(const hector_model &model, const hector_graph &graph, const Request &request,
+                                     const GraphFigures &figures) {
+  auto program = Program::import(model.model, request.binding, request.program);
   if (!program)
     return std::move(program).status();
-  if (Status status = program->attachGraph(graph.graph); !status.isOk())
+  if (Status status = program->attachGraph(graph.graph, figures); !status.isOk())
     return status;
-  const std::string passes = options->passes ? options->passes : "default";
-  return Imported{std::move(*program), std::move(*binding), *options, std::move(tensors), dtype, passes};
+  return program;
+}
+
+/// Says what a plan depends on, and nothing else.
+static std::string keyOf(const Request &request, const hector_graph &graph, const GraphFigures &figures) {
+  std::string key;
+  auto add = [&](const std::string &text) { key += std::to_string(text.size()) + ":" + text + " "; };
+  for (const auto &[name, value] : request.binding.attributes) {
+    add(name);
+    const auto *text = std::get_if<std::string>(&value);
+    add(text ? inTicks(*text) : language::formatConstant(value));
+  }
+  for (const auto &[name, size] : request.binding.sizes) {
+    add(name);
+    add(std::to_string(size));
+  }
+  if (request.program.gradients) {
+    add("gradients");
+    for (const std::string &name : *request.program.gradients)
+      add(name);
+  }
+  for (const std::string *text : {&request.dtype, &request.passes})
+    add(*text);
+  if (request.options.device_type == Place::kCuda)
+    add(request.precision + std::to_string(request.options.device_id));
+  add(exec::needsWideIds(graph.graph) ? "wide" : "narrow");
+  return key + hector::keyOf(figures);
 }
 
 /// Sorts the ports of a plan by what they are to the caller.
 static void fillPorts(const language::Signature &signature, Layer &layer) {
-  const exec::Plan &plan = *layer.plan;
+  const exec::Plan &plan = layer.plan();
   const exec::GraphNumbers numbers = exec::graphNumbers(plan, layer.graph);
   const std::vector<bool> isOutside = exec::findOutside(plan, numbers);
   auto describePort = [&](const exec::Port &port, bool isResult) {
@@ -169,75 +206,158 @@ static void fillPorts(const language::Signature &signature, Layer &layer) {
                      [&](const PortInfo &a, const PortInfo &b) { return place(a) < place(b); });
 }
 
-/// The same on a GPU.
-static Result<std::shared_ptr<const Layer>> compileForDevice(const hector_model &model, const hector_graph &graph,
-                                                             const Imported &imported) {
-  const hector_options &options = imported.options;
-  auto open = openDevice(options.device_id);
+/// Compiles for a GPU, or finds what was compiled for graphs like this one.
+static Result<std::shared_ptr<const Compiled>> compileForDevice(const hector_model &model, const hector_graph &graph,
+                                                                const Request &request) {
+  auto open = openDevice(request.options.device_id);
   if (!open)
     return std::move(open).status();
-  auto planned = planForDevice(imported.program, graph.graph, imported.passes,
-                               precisionFromName(options.precision ? options.precision : "highest"));
+  const GraphFigures figures = sharedFigures(graph.graph);
+  const std::string key = keyOf(request, graph, figures);
+  if (auto known = model.compiled.find(key))
+    return known;
+  auto program = importProgram(model, graph, request, figures);
+  if (!program)
+    return std::move(program).status();
+  auto planned = planForDevice(*program, graph.graph, request.passes, precisionFromName(request.precision));
   if (!planned)
     return std::move(planned).status();
-  exec::DeviceExecOptions exec = {.memoryLimit = options.memory_limit, .isInPlace = true};
-  for (const exec::Port &port : planned->plan->inputs) {
+  auto compiled = std::make_shared<Compiled>();
+  compiled->plan = planned->plan;
+  compiled->passes = planned->passes;
+  compiled->open = *open;
+  {
+    Turn turn(**open);
+    auto loaded = loadKernels(*planned->plan, *(*open)->device);
+    if (!loaded)
+      return std::move(loaded).status();
+    compiled->program = std::move(*loaded);
+  }
+  model.compiled.keep(key, compiled);
+  return std::shared_ptr<const Compiled>(std::move(compiled));
+}
+
+static Result<std::shared_ptr<const Layer>> makeDeviceLayer(const hector_model &model, const hector_graph &graph,
+                                                            const Request &request) {
+  auto compiled = compileForDevice(model, graph, request);
+  if (!compiled)
+    return std::move(compiled).status();
+  const std::shared_ptr<const exec::Plan> &plan = (*compiled)->plan;
+  exec::DeviceExecOptions exec = {.memoryLimit = request.options.memory_limit, .isInPlace = true};
+  for (const exec::Port &port : plan->inputs) {
     Tensor &tensor = exec.inputs[port.name];
-    const exec::Storage storage = planned->plan->tables[port.table].storage;
+    const exec::Storage storage = plan->tables[port.table].storage;
     // Gradients have the types of results.
     tensor.dtype = storage == exec::Storage::F64 ? DType::F64 : DType::F32;
-    if (auto given = imported.tensors.find(port.name); given != imported.tensors.end())
+    if (auto given = request.tensors.find(port.name); given != request.tensors.end())
       tensor.dtype = given->second.dtype;
     else if (!port.name.starts_with(kGradient))
       tensor.dtype = exec::dtypeOf(storage);
   }
-  auto layer = std::make_shared<Layer>(planned->plan, exec::KernelLookup(), graph.graph);
-  layer->place = placeOf(options);
-  layer->open = *open;
+  auto layer = std::make_shared<Layer>(*compiled, graph.graph);
+  layer->place = placeOf(request.options);
   {
     // It ends before the layer may: that takes a turn of its own.
-    Turn turn(**open);
-    Device &device = *(*open)->device;
-    auto program = loadKernels(*planned->plan, device);
-    if (!program)
-      return std::move(program).status();
-    auto onDevice = exec::DevicePlan::create(planned->plan, std::move(*program), device, graph.graph, exec);
+    OpenDevice &open = *(*compiled)->open;
+    Turn turn(open);
+    auto onDevice = exec::DevicePlan::create(plan, (*compiled)->program, *open.device, graph.graph, exec);
     if (!onDevice)
       return std::move(onDevice).status();
     layer->onDevice = std::move(*onDevice);
   }
   fillPorts(model.model.signature, *layer);
-  layer->description = describe(*layer, planned->passes, layer->onDevice->memory().peakBytes());
+  layer->description = describe(*layer, layer->onDevice->memory().peakBytes());
   return std::shared_ptr<const Layer>(std::move(layer));
+}
+
+/// Has kernels ready for a plan on the CPU.
+static Result<std::shared_ptr<const Compiled>> compiledFrom(const Planned &planned) {
+  auto kernels = loadKernels(*planned.plan);
+  if (!kernels)
+    return std::move(kernels).status();
+  auto compiled = std::make_shared<Compiled>();
+  compiled->plan = planned.plan;
+  compiled->passes = planned.passes;
+  compiled->kernels = std::move(*kernels);
+  return std::shared_ptr<const Compiled>(std::move(compiled));
+}
+
+/// What a plan takes on a graph, beside inputs and outputs.
+static Result<int64_t> peakBytesOf(const exec::Plan &plan, const hector_graph &graph, const Request &request) {
+  auto memory = exec::memoryFor(plan, graph.graph, request.options.threads, request.tensors, exec::Outputs::Outside);
+  if (!memory)
+    return std::move(memory).status();
+  return memory->peakBytes();
+}
+
+/// Compiles for the CPU, or finds what was compiled for graphs like this one, without regard to memory.
+static Result<std::shared_ptr<const Compiled>> compileForCpu(const hector_model &model, const hector_graph &graph,
+                                                             const Request &request) {
+  const GraphFigures figures = sharedFigures(graph.graph);
+  const std::string key = keyOf(request, graph, figures);
+  if (auto known = model.compiled.find(key))
+    return known;
+  auto program = importProgram(model, graph, request, figures);
+  if (!program)
+    return std::move(program).status();
+  PlanOptions options;
+  options.passes = request.passes;
+  options.threads = request.options.threads;
+  options.availableMemory = std::numeric_limits<int64_t>::max();
+  auto planned = planFor(*program, graph.graph, request.tensors, options);
+  if (!planned)
+    return std::move(planned).status();
+  auto compiled = compiledFrom(*planned);
+  if (compiled)
+    model.compiled.keep(key, *compiled);
+  return compiled;
+}
+
+/// The same for one graph, where a plan for the like takes too much memory.
+static Result<std::shared_ptr<const Compiled>> compileToFit(const hector_model &model, const hector_graph &graph,
+                                                            const Request &request) {
+  auto program = importProgram(model, graph, request, figuresOf(graph.graph));
+  if (!program)
+    return std::move(program).status();
+  PlanOptions options;
+  options.passes = request.passes;
+  options.threads = request.options.threads;
+  options.memoryLimit = request.options.memory_limit;
+  auto planned = planFor(*program, graph.graph, request.tensors, options);
+  if (!planned)
+    return std::move(planned).status();
+  return compiledFrom(*planned);
 }
 
 Result<std::shared_ptr<const Layer>> compileLayer(const hector_model &model, const hector_graph &graph,
                                                   const hector_options *options,
                                                   std::span<const hector_tensor> inputs) {
-  auto imported = importModel(model, graph, options, inputs);
-  if (!imported)
-    return std::move(imported).status();
-  if (imported->options.device_type == Place::kCuda)
-    return compileForDevice(model, graph, *imported);
-  PlanOptions plan;
-  plan.passes = imported->passes;
-  plan.threads = imported->options.threads;
-  plan.memoryLimit = imported->options.memory_limit;
-  auto planned = planFor(imported->program, graph.graph, imported->tensors, plan);
-  if (!planned)
-    return std::move(planned).status();
-  auto kernels = loadKernels(*planned->plan);
-  if (!kernels)
-    return std::move(kernels).status();
-  auto layer = std::make_shared<Layer>(planned->plan, std::move(*kernels), graph.graph);
-  layer->options.threads = plan.threads;
-  layer->options.memoryLimit = plan.memoryLimit;
+  auto request = readRequest(model, graph, options, inputs);
+  if (!request)
+    return std::move(request).status();
+  if (request->options.device_type == Place::kCuda)
+    return makeDeviceLayer(model, graph, *request);
+  auto compiled = compileForCpu(model, graph, *request);
+  if (!compiled)
+    return std::move(compiled).status();
+  auto peakBytes = peakBytesOf(*(*compiled)->plan, graph, *request);
+  if (!peakBytes)
+    return std::move(peakBytes).status();
+  const int64_t limit = request->options.memory_limit;
+  if (*peakBytes > availableMemory() || (limit > 0 && *peakBytes > limit)) {
+    compiled = compileToFit(model, graph, *request);
+    if (!compiled)
+      return std::move(compiled).status();
+    peakBytes = peakBytesOf(*(*compiled)->plan, graph, *request);
+    if (!peakBytes)
+      return std::move(peakBytes).status();
+  }
+  auto layer = std::make_shared<Layer>(std::move(*compiled), graph.graph);
+  layer->options.threads = request->options.threads;
+  layer->options.memoryLimit = limit;
   layer->options.outputs = exec::Outputs::Outside;
   fillPorts(model.model.signature, *layer);
-  auto memory = exec::memoryFor(*layer->plan, graph.graph, plan.threads, imported->tensors, exec::Outputs::Outside);
-  if (!memory)
-    return std::move(memory).status();
-  layer->description = describe(*layer, planned->passes, memory->peakBytes());
+  layer->description = describe(*layer, *peakBytes);
   return std::shared_ptr<const Layer>(std::move(layer));
 }
 
@@ -245,28 +365,33 @@ Result<std::string> layerText(const hector_model &model, const hector_graph &gra
                               std::span<const hector_tensor> inputs, const std::string &form) {
   if (Status status = checkForm(form); !status.isOk())
     return status;
-  auto imported = importModel(model, graph, options, inputs);
-  if (!imported)
-    return std::move(imported).status();
+  auto request = readRequest(model, graph, options, inputs);
+  if (!request)
+    return std::move(request).status();
+  const GraphFigures figures = sharedFigures(graph.graph);
+  auto program = importProgram(model, graph, *request, figures);
+  if (!program)
+    return std::move(program).status();
   if (form == "cuda") {
     auto machine = findMachine("h200");
     if (!machine)
       return std::move(machine).status();
-    imported->program.attachMachine(*machine);
-  } else if (imported->options.device_type == Place::kCuda) {
-    imported->program.attachMachine(defaultGpu());
+    program->attachMachine(*machine);
+  } else if (request->options.device_type == Place::kCuda) {
+    program->attachMachine(defaultGpu());
   }
   FormOptions text;
   text.form = form;
   text.wideIds = exec::needsWideIds(graph.graph);
   text.output.onPlans = [&](const std::vector<PlanCost> &plans) { text.summary.plans = plans; };
-  const std::string passes = form == "flow" ? "none" : imported->passes;
-  if (Status status = imported->program.runPasses(passes, text.output); !status.isOk())
+  const std::string passes = form == "flow" ? "none" : request->passes;
+  if (Status status = program->runPasses(passes, text.output); !status.isOk())
     return status;
   text.summary.model = model.model.source->name();
   text.summary.passes = passes;
-  text.summary.dtype = imported->dtype;
-  return formText(imported->program, imported->binding, text);
+  text.summary.dtype = request->dtype;
+  text.summary.standsForOthers = figures != figuresOf(graph.graph);
+  return formText(*program, request->binding, text);
 }
 
 }  // namespace hector::capi

@@ -43,9 +43,9 @@ static Json listOf(const std::vector<PortInfo> &ports) {
   return list;
 }
 
-std::string describe(const Layer &layer, const std::string &passes, int64_t peakBytes) {
-  return dump({{"name", layer.plan->name},
-               {"passes", passes},
+std::string describe(const Layer &layer, int64_t peakBytes) {
+  return dump({{"name", layer.plan().name},
+               {"passes", layer.compiled->passes},
                {"peak_bytes", peakBytes},
                {"work_bytes", layer.onDevice ? layer.onDevice->workBytes() : 0},
                {"inputs", listOf(layer.inputs)},

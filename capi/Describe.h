@@ -9,6 +9,6 @@ namespace hector::capi {
 
 std::string describe(const Model &model);
 std::string describe(const Graph &graph);
-std::string describe(const Layer &layer, const std::string &passes, int64_t peakBytes);
+std::string describe(const Layer &layer, int64_t peakBytes);
 
 }  // namespace hector::capi

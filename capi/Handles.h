@@ -1,7 +1,7 @@
 /// What the handles of the C interface stand for.
 #pragma once
 
-#include "capi/Devices.h"
+#include "capi/Compiled.h"
 #include "capi/Tensors.h"
 #include "driver/Model.h"
 #include "include/hector.h"
@@ -31,20 +31,19 @@ class Runner;
 
 /// A model compiled for a graph. Not changed once made, so that threads share it.
 struct Layer {
-  Layer(std::shared_ptr<const exec::Plan> plan, exec::KernelLookup kernels, Graph graph)
-      : plan(std::move(plan)), kernels(std::move(kernels)), graph(std::move(graph)) {}
+  Layer(std::shared_ptr<const Compiled> compiled, Graph graph)
+      : compiled(std::move(compiled)), graph(std::move(graph)) {}
   Layer(const Layer &) = delete;
   Layer &operator=(const Layer &) = delete;
   ~Layer();
 
-  std::shared_ptr<const exec::Plan> plan;
-  exec::KernelLookup kernels;
+  const exec::Plan &plan() const { return *compiled->plan; }
+
+  std::shared_ptr<const Compiled> compiled;
   Graph graph;
   exec::ExecOptions options;
   Place place;
-  // On a GPU.
-  OpenDevice *open = nullptr;
-  std::shared_ptr<const exec::DevicePlan> onDevice;
+  std::shared_ptr<const exec::DevicePlan> onDevice;  // on a GPU
   std::vector<PortInfo> inputs, outputs, outputGradients, gradients;
   std::string description;
 };
@@ -54,6 +53,7 @@ struct Layer {
 struct hector_model {
   hector::Model model;
   std::string description;
+  mutable hector::capi::CompiledCache compiled = {};
 };
 
 struct hector_graph {

@@ -24,9 +24,9 @@ hector_run::~hector_run() = default;
 namespace hector::capi {
 
 Layer::~Layer() {
-  if (!open)
+  if (!onDevice)
     return;
-  Turn turn(*open);
+  Turn turn(*compiled->open);
   onDevice.reset();
 }
 
@@ -335,7 +335,7 @@ hector_status hector_run_backward(hector_run *run, const hector_tensor *output_g
       return status;
     const Layer &layer = *run->layer;
     if (layer.gradients.empty())
-      return Status::invalid(inTicks(layer.plan->name) + " was compiled without gradients; set `with_gradients`");
+      return Status::invalid(inTicks(layer.plan().name) + " was compiled without gradients; set `with_gradients`");
     if (!run->isBackwardDue)
       return Status::invalid("a backward pass needs a forward pass of its own; run one first");
     if (Status status = checkCount({output_gradients, num_outputs}, layer.outputGradients, "output"); !status.isOk())

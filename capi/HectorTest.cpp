@@ -1,5 +1,6 @@
 #include "include/hector.h"
 
+#include "capi/Handles.h"
 #include "runtime/base/Setting.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,9 @@
 #include <cstdint>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -275,6 +278,101 @@ TEST_F(HectorTest, LayersAreCompiledByThreadsAtOnce) {
     });
   for (std::thread &thread : threads)
     thread.join();
+}
+
+/// Layers of one model that are compiled one after the other.
+class HectorSharingTest : public HectorTest {
+protected:
+  void TearDown() override {
+    layers.clear();
+    HectorTest::TearDown();
+  }
+  /// What a layer is compiled to for `count` edges to node 2, from nodes 0 and 1 by turns. Null if that fails.
+  std::shared_ptr<const hector::capi::Compiled> compileFor(size_t count, const hector_options &options) {
+    Array<int64_t> from = {{}, {static_cast<int64_t>(count)}}, to = from, kinds = from;
+    for (size_t i = 0; i < count; ++i) {
+      from.numbers.push_back(static_cast<int64_t>(i % 2));
+      to.numbers.push_back(2);
+      kinds.numbers.push_back(1);
+    }
+    hector_tensor src = from.tensor(), dst = to.tensor(), etype = kinds.tensor();
+    hector_graph *own = nullptr;
+    EXPECT_EQ(hector_graph_create(&src, &dst, &etype, nullptr, 2, 3, &own), HECTOR_OK) << message();
+    hector_tensor inputs[] = {x.tensor(), weights.tensor()};
+    for (hector_tensor &input : inputs)
+      input.device_type = options.device_type == 2 ? 2 : 1;
+    hector_layer *made = nullptr;
+    (void)hector_layer_compile(model, own, &options, inputs, 2, &made);
+    hector_graph_free(own);
+    if (!made)
+      return nullptr;
+    layers.emplace_back(made, hector_layer_free);
+    return made->shared->compiled;
+  }
+  std::shared_ptr<const hector::capi::Compiled> compiledFor(size_t count, const hector_options &options = plain()) {
+    auto compiled = compileFor(count, options);
+    EXPECT_TRUE(compiled) << message();
+    return compiled;
+  }
+  /// What the last layer gives for node 2.
+  float result() {
+    hector_run *run = nullptr;
+    EXPECT_EQ(hector_run_create(layers.back().get(), &run), HECTOR_OK) << message();
+    EXPECT_EQ(forward(run, out), HECTOR_OK) << message();
+    hector_run_free(run);
+    return out.numbers[2];
+  }
+  static hector_options plain() {
+    hector_options options = {};
+    options.struct_size = sizeof(options);
+    return options;
+  }
+
+  std::vector<std::shared_ptr<hector_layer>> layers;
+};
+
+TEST_F(HectorSharingTest, GraphsThatAreAlikeShareCode) {
+  const auto first = compiledFor(30);
+  EXPECT_EQ(result(), 15 * (100 * 1 + 1000 * 2) + 15 * (100 * 3 + 1000 * 4));
+  EXPECT_EQ(compiledFor(33), first);
+  EXPECT_EQ(result(), 17 * (100 * 1 + 1000 * 2) + 16 * (100 * 3 + 1000 * 4));
+  EXPECT_NE(compiledFor(64), first);
+}
+
+TEST_F(HectorSharingTest, WhichGraphCameFirstDoesNotMatter) {
+  compiledFor(27);
+  const std::string source = compiledFor(33)->plan->source;
+  hector_model_free(model);
+  ASSERT_EQ(hector_model_parse(kRgcn.c_str(), "rgcn.hec", nullptr, &model), HECTOR_OK) << message();
+  EXPECT_EQ(compiledFor(33)->plan->source, source);
+}
+
+TEST_F(HectorSharingTest, LayersOfOtherOptionsHaveCodeOfTheirOwn) {
+  std::vector<hector_options> all(4, plain());
+  all[1].with_gradients = 1;
+  all[2].passes = "none";
+  all[3].dtype = "f64";
+  std::set<const hector::capi::Compiled *> found;
+  for (const hector_options &options : all)
+    found.insert(compiledFor(30, options).get());
+  EXPECT_EQ(found.size(), all.size());
+}
+
+TEST_F(HectorSharingTest, GraphsThatAreAlikeShareCodeOnAGpu) {
+  const hector::Setting emulate("HECTOR_EMULATE_CUDA", "1");
+  hector_options onDevice = plain();
+  onDevice.device_type = 2;
+  const auto first = compiledFor(30, onDevice);
+  EXPECT_EQ(compiledFor(33, onDevice), first);
+  EXPECT_NE(compiledFor(33), first);
+}
+
+TEST_F(HectorSharingTest, ALayerThatDoesNotFitIsRefusedWhereOneLikeItFits) {
+  hector_options options = plain();
+  options.memory_limit = 1;
+  EXPECT_TRUE(compiledFor(30));
+  EXPECT_FALSE(compileFor(30, options));
+  EXPECT_NE(message().find("the limit is 1 byte"), std::string::npos) << message();
 }
 
 TEST_F(HectorTest, HandlesAreFreedInAnyOrder) {

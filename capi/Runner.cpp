@@ -184,17 +184,18 @@ private:
 }  // namespace
 
 Result<std::unique_ptr<Runner>> makeRunner(const Layer &layer) {
-  if (layer.open) {
-    Turn turn(*layer.open);
+  if (layer.onDevice) {
+    OpenDevice &open = *layer.compiled->open;
+    Turn turn(open);
     auto executor = exec::DeviceExecutor::create(layer.onDevice);
     if (!executor)
       return std::move(executor).status();
-    return std::unique_ptr<Runner>(std::make_unique<DeviceRunner>(*layer.open, layer.onDevice, std::move(*executor)));
+    return std::unique_ptr<Runner>(std::make_unique<DeviceRunner>(open, layer.onDevice, std::move(*executor)));
   }
-  auto executor = exec::Executor::create(layer.plan, layer.kernels, layer.graph, layer.options);
+  auto executor = exec::Executor::create(layer.compiled->plan, layer.compiled->kernels, layer.graph, layer.options);
   if (!executor)
     return std::move(executor).status();
-  return std::unique_ptr<Runner>(std::make_unique<CpuRunner>(layer.plan->name, std::move(*executor)));
+  return std::unique_ptr<Runner>(std::make_unique<CpuRunner>(layer.plan().name, std::move(*executor)));
 }
 
 }  // namespace hector::capi

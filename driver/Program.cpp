@@ -13,8 +13,6 @@
 #include <mlir/IR/Diagnostics.h>
 #include <mlir/Pass/PassManager.h>
 
-#include <bit>
-#include <limits>
 #include <set>
 #include <tuple>
 
@@ -165,35 +163,22 @@ Program Program::clone() const {
 
 //===- Graphs ----------------------------------------------------------------------------------------------------===//
 
-/// How many of `count` rows `ids` names 0, 1, 2 to 3, 4 to 7 … times.
-static mlir::DenseI64ArrayAttr readProfile(mlir::MLIRContext *context, const IdArray &ids, int64_t count) {
-  BigVector<int32_t> reads(static_cast<size_t>(count), 0);  // never more than edges, which are in memory
-  ids.visit([&](auto span) {
-    for (auto id : span)
-      if (reads[static_cast<size_t>(id)] < std::numeric_limits<int32_t>::max())
-        ++reads[static_cast<size_t>(id)];
-  });
-  std::vector<int64_t> profile;
-  for (int32_t number : reads) {
-    size_t bin = static_cast<size_t>(std::bit_width(static_cast<uint32_t>(number)));
-    if (bin >= profile.size())
-      profile.resize(bin + 1);
-    ++profile[bin];
-  }
-  return mlir::DenseI64ArrayAttr::get(context, profile);
+Status Program::attachGraph(const Graph &graph) {
+  return attachGraph(graph, figuresOf(graph));
 }
 
-Status Program::attachGraph(const Graph &graph) {
+Status Program::attachGraph(const Graph &graph, const GraphFigures &figures) {
   if (Status status = checkGraph(function(), graph); !status.isOk())
     return status;
-  const Pairs &src = graph.srcPairs(), &dst = graph.dstPairs();
-  bool uniform = graph.srcTypeOfRelation().isOk() && graph.dstTypeOfRelation().isOk();
-  auto profile = [&](const IdArray &ids, int64_t count) { return readProfile(context.get(), ids, count); };
-  function()->setAttr(
-      "flow.graph", flow::GraphAttr::get(context.get(), graph.numNodes(), graph.numEdges(), src.count(), dst.count(),
-                                         graph.numRelations(), graph.numNodeTypes(), uniform,
-                                         profile(graph.src(), graph.numNodes()), profile(graph.dst(), graph.numNodes()),
-                                         profile(src.ofEdge, src.count()), profile(dst.ofEdge, dst.count())));
+  auto reads = [&](const std::vector<int64_t> &profile) {
+    return mlir::DenseI64ArrayAttr::get(context.get(), profile);
+  };
+  const bool isUniform = figures.hasTypedSources && figures.hasTypedDestinations;
+  function()->setAttr("flow.graph",
+                      flow::GraphAttr::get(context.get(), figures.nodes, figures.edges, figures.srcPairs,
+                                           figures.dstPairs, figures.relations, figures.nodeTypes, isUniform,
+                                           reads(figures.sourceReads), reads(figures.destinationReads),
+                                           reads(figures.srcPairReads), reads(figures.dstPairReads)));
   return Status::ok();
 }
 

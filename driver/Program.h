@@ -3,6 +3,7 @@
 
 #include "compiler/Import/PartResult.h"
 #include "compiler/Pipelines/PlanCost.h"
+#include "driver/GraphFigures.h"
 #include "driver/Model.h"
 #include "runtime/base/Status.h"
 #include "runtime/graph/Graph.h"
@@ -99,9 +100,10 @@ public:
                                  std::span<const PartResult> results, const std::optional<Learning> &learning = {});
   Program clone() const;
 
-  /// Has passes choose by a graph's numbers. Takes memory for each of its edges and nodes. Fails if the graph lacks
-  /// what the model relies on.
+  /// Has passes choose by a graph's figures. Fails if the graph lacks what the model relies on.
   Status attachGraph(const Graph &graph);
+  /// The same by figures that stand for it.
+  Status attachGraph(const Graph &graph, const GraphFigures &figures);
   /// Has passes choose by a machine's figures; without it they choose by those of `defaultMachine`.
   void attachMachine(const MachineDescription &machine);
   /// Runs the passes that `passes` names (`runPipeline`) and derives the gradients that were asked for. After a failure

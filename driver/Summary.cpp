@@ -191,7 +191,8 @@ std::string formatSummary(mlir::func::FuncOp function, const language::Binding &
             (function->hasAttr("flow.forward_results") ? ", with gradients" : "") + ", passes " +
             spaced(options.passes);
   appendWords(text, "model    ", splitWords(header));
-  appendWords(text, "graph    ", splitWords(formatGraph(rows)));
+  appendWords(text, "graph    ",
+              splitWords((options.standsForOthers ? "planned as others like it: " : "") + formatGraph(rows)));
   appendWords(text, "machine  ", splitWords(formatMachine(groups.getMachine())));
 
   for (const PlanCost &plan : options.plans)

@@ -18,9 +18,10 @@ struct SummaryOptions {
   std::string model;  // the file, for line numbers
   std::string passes;
   std::string dtype;
-  std::vector<PlanCost> plans;  // that were weighed, if any
-  flow::GroupOptions groups;    // how they are formed
-  bool perOp = false;           // each op of a group on a line of its own
+  std::vector<PlanCost> plans;   // that were weighed, if any
+  flow::GroupOptions groups;     // how they are formed
+  bool perOp = false;            // each op of a group on a line of its own
+  bool standsForOthers = false;  // the graph's numbers are those by which graphs like it are planned
 };
 
 /// A text of at most 100 columns, for a function of flow.

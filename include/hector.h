@@ -147,7 +147,8 @@ typedef struct hector_options {
 
 /*
  * Compiles a model for a graph. The inputs, in the order in which the model declares them, give the sizes; their
- * numbers are not read, and `data` may be NULL. Without inputs (`num_inputs` is 0) the options give all sizes.
+ * numbers are not read, and `data` may be NULL. Without inputs (`num_inputs` is 0) the options give all sizes. The
+ * model keeps the code: where a graph like this one has been, nothing is compiled.
  */
 HECTOR_API hector_status hector_layer_compile(const hector_model *model, const hector_graph *graph,
                                               const hector_options *options, const hector_tensor *inputs,

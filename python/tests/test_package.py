@@ -327,6 +327,13 @@ class PackageTest(unittest.TestCase):
             hector.set_memory_limit(0)
         self.assertEqual(listed(self.model(self.g, self.x, self.weights))[2], [4321])
 
+    def test_graphs_that_share_code_have_results_of_their_own(self):
+        for edges in range(24, 45):  # on both sides of 32
+            g = hector.Graph([i % 2 for i in range(edges)], [2] * edges, [0] * edges, num_edge_types=2, num_nodes=3)
+            found = listed(self.model(g, self.x, self.weights))[2]
+            x = [[1, 2], [3, 4]]
+            self.assertEqual(found, [sum(x[i % 2][0] * 1 + x[i % 2][1] * 10 for i in range(edges))])
+
     def test_clear_cache_keeps_graphs_and_models_in_use(self):
         self.model(self.g, self.x, self.weights)
         hector.clear_cache()
