@@ -236,7 +236,7 @@ Status DeviceExecutor::State::prepareStep(size_t index) {
   for (size_t i = 0; i < numPlaces; ++i)
     runnable.arguments.add<void *>(nullptr);
   for (const Form &form : launch.forms)
-    runnable.arguments.add(mine.forms.at(form).data());
+    runnable.arguments.add(mine.forms.at(form));
   for (size_t i = 0; i < needs.totals.size() + (isChunked ? 1 : 0); ++i)
     runnable.arguments.add<void *>(nullptr);
   cuda::Sizes &sizes = runnable.sizes;
@@ -504,7 +504,7 @@ DeviceTransfer::Rows DeviceExecutor::State::rowsOf(int table) const {
   const TableSpec &spec = session.table(table);
   DeviceTransfer::Rows rows = {.count = session.rowsOf(table), .size = spec.rowSize(), .storage = spec.storage};
   if (session.outside(table)) {
-    rows.places = mine.forms.at(*outsideRows(spec)).data();
+    rows.places = mine.forms.at(*outsideRows(spec));
     rows.hasWideIds = session.numbers().wideIds;
   }
   return rows;

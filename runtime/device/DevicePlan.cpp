@@ -113,7 +113,7 @@ Result<std::shared_ptr<const DevicePlan>> DevicePlan::create(std::shared_ptr<con
   if (Status status = state->uploadForms(forms); !status.isOk())
     return status;
   if (options.isInPlace)
-    if (Status status = state->prepareInPlace(forms); !status.isOk())
+    if (Status status = state->prepareInPlace(); !status.isOk())
       return status;
   if (Status status = device.synchronize(); !status.isOk())
     return status;
@@ -149,36 +149,54 @@ int64_t DevicePlan::workBytes() const {
   return state->workBytes;
 }
 
+/// Bytes up to where the next block may start.
+static int64_t aligned(int64_t bytes) {
+  return (bytes + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment;
+}
+
 Status DevicePlan::State::uploadForms(const Graph &graph) {
   const std::vector<Form> wanted = formsOf(session.plan());
   const std::string what = "index arrays for " + inTicks(session.plan().name) + " in the memory of the host";
   if (Status status = requireMemory(what, formBytes(wanted, session.numbers())); !status.isOk())
     return status;
-  for (const Form &form : formsOfKernels(session.plan()))
-    if (Status status = uploadForm(graph, form); !status.isOk())
-      return status;
-  return Status::ok();
-}
-
-Status DevicePlan::State::uploadForm(const Graph &graph, const Form &form) {
-  if (forms.count(form) > 0)
-    return Status::ok();
-  Result<const IdArray *> array = resolve(graph, form);
-  if (!array)
-    return std::move(array).status();
-  assert((*array)->numBytes() == arrayBytes(form, session.numbers()));
-  Result<DeviceMemory> memory = device.allocate((*array)->numBytes());
+  std::vector<Form> each = formsOfKernels(session.plan());
+  // Copies of inputs and outputs need those by which their rows move.
+  if (options.isInPlace)
+    for (const std::vector<Port> *ports : {&session.plan().inputs, &session.plan().outputs})
+      for (const Port &port : *ports)
+        if (session.outside(port.table))
+          each.push_back(*outsideRows(session.table(port.table)));
+  // In one block: to allocate takes longer than to copy the arrays of a small graph.
+  std::map<Form, const IdArray *> arrays;
+  std::map<Form, int64_t> offsets;
+  int64_t total = 0;
+  for (const Form &form : each) {
+    if (offsets.count(form) > 0)
+      continue;
+    Result<const IdArray *> array = resolve(graph, form);
+    if (!array)
+      return std::move(array).status();
+    assert((*array)->numBytes() == arrayBytes(form, session.numbers()));
+    arrays[form] = *array;
+    offsets[form] = total;
+    total += aligned((*array)->numBytes());
+  }
+  Result<DeviceMemory> memory = device.allocate(total);
   if (!memory)
     return std::move(memory).status();
-  const auto bytes = (*array)->visit([](auto ids) { return std::as_bytes(ids); });
-  if (Status status = device.upload(memory->data(), bytes); !status.isOk())
-    return status;
-  forms.emplace(form, std::move(*memory));
-  return device.synchronize();
+  formMemory = std::move(*memory);
+  for (const auto &[form, array] : arrays) {
+    std::byte *place = static_cast<std::byte *>(formMemory.data()) + offsets[form];
+    const auto bytes = array->visit([](auto ids) { return std::as_bytes(ids); });
+    if (Status status = device.upload(place, bytes); !status.isOk())
+      return status;
+    forms[form] = place;
+  }
+  return Status::ok();  // the caller waits for the copies
 }
 
 /// Places what executors are lent: the arena, what dropout depends on, and copies of inputs.
-Status DevicePlan::State::prepareInPlace(const Graph &graph) {
+Status DevicePlan::State::prepareInPlace() {
   const Plan &plan = session.plan();
   isOutside = findOutside(plan, session.numbers());
   const std::vector<bool> isOfGraph = findGraphTables(plan);
@@ -191,7 +209,7 @@ Status DevicePlan::State::prepareInPlace(const Graph &graph) {
     }
   auto take = [&](int64_t bytes) {
     const int64_t start = workBytes;
-    workBytes += (bytes + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment;
+    workBytes += aligned(bytes);
     return start;
   };
   (void)take(session.memory().arenaBytes);
@@ -212,11 +230,6 @@ Status DevicePlan::State::prepareInPlace(const Graph &graph) {
   }
   for (const Port &port : plan.outputs)
     isTransferring |= !isOutside[port.table];
-  for (const std::vector<Port> *ports : {&plan.inputs, &plan.outputs})
-    for (const Port &port : *ports)
-      if (session.outside(port.table))
-        if (Status status = uploadForm(graph, *outsideRows(session.table(port.table))); !status.isOk())
-          return status;
   hasDropout = plan.source.find("sizes.random") != std::string::npos;
   if (!isTransferring && !hasDropout)
     return Status::ok();

@@ -6,6 +6,7 @@
 #include "runtime/exec/Pieces.h"
 #include "runtime/exec/Session.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -23,7 +24,8 @@ struct DevicePlan::State {
   Device &device;
   DeviceExecOptions options;
   std::vector<Pieces> pieces;  // of each launch
-  std::map<Form, DeviceMemory> forms;
+  DeviceMemory formMemory;
+  std::map<Form, const std::byte *> forms;  // where each lies in `formMemory`
   // With `isInPlace`.
   std::vector<bool> isOutside;              // of each table: an output in the caller's memory
   std::map<int, DeviceMemory> graphTables;  // that the graph phase has filled
@@ -38,8 +40,7 @@ struct DevicePlan::State {
       : session(std::move(session)), program(std::move(program)), device(device), options(options) {}
 
   Status uploadForms(const Graph &graph);
-  Status uploadForm(const Graph &graph, const Form &form);
-  Status prepareInPlace(const Graph &graph);
+  Status prepareInPlace();
   Status runGraphPhase(const std::shared_ptr<const DevicePlan> &plan);
 };
 
