@@ -29,4 +29,10 @@ void CompiledCache::keep(const std::string &key, std::shared_ptr<const Compiled>
     dropped.splice(dropped.begin(), entries, std::prev(entries.end()));
 }
 
+void CompiledCache::clear() {
+  std::list<Entry> dropped;
+  const std::lock_guard<std::mutex> lock(mutex);
+  dropped.swap(entries);
+}
+
 }  // namespace hector::capi

@@ -34,6 +34,7 @@ public:
   /// Null if there is none.
   std::shared_ptr<const Compiled> find(const std::string &key);
   void keep(const std::string &key, std::shared_ptr<const Compiled> compiled);
+  void clear();
 
 private:
   static constexpr size_t kMost = 64;

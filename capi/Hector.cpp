@@ -69,6 +69,11 @@ void hector_model_free(hector_model *model) {
   delete model;
 }
 
+void hector_model_forget(const hector_model *model) {
+  if (model)
+    model->compiled.clear();
+}
+
 // --- graphs ---------------------------------------------------------------------------------------------------------
 
 static hector_graph *newGraph(Graph graph) {

@@ -347,6 +347,14 @@ TEST_F(HectorSharingTest, WhichGraphCameFirstDoesNotMatter) {
   EXPECT_EQ(compiledFor(33)->plan->source, source);
 }
 
+TEST_F(HectorSharingTest, ModelsForgetTheirCode) {
+  const auto first = compiledFor(30);
+  hector_model_forget(model);
+  EXPECT_EQ(result(), 15 * (100 * 1 + 1000 * 2) + 15 * (100 * 3 + 1000 * 4));
+  EXPECT_NE(compiledFor(30), first);
+  hector_model_forget(nullptr);
+}
+
 TEST_F(HectorSharingTest, LayersOfOtherOptionsHaveCodeOfTheirOwn) {
   std::vector<hector_options> all(4, plain());
   all[1].with_gradients = 1;

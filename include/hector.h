@@ -100,6 +100,8 @@ HECTOR_API hector_status hector_model_parse(const char *text, const char *name, 
  */
 HECTOR_API const char *hector_model_describe(const hector_model *model);
 HECTOR_API void hector_model_free(hector_model *model);
+/* Drops the code that the model keeps. Layers go on working; those to come compile again, or find code on disk. */
+HECTOR_API void hector_model_forget(const hector_model *model);
 
 /* --- graphs --------------------------------------------------------------------------------------------------------
  */

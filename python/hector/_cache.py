@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from . import _known, _operands
+from ._library import lib
 
 
 def clear_cache() -> None:
@@ -17,6 +18,8 @@ def clear_cache() -> None:
     for graph in list(_operands.graphs.values()):
         graph._layers.clear()
         graph._larger.clear()
+    for model in list(_operands.models.values()):
+        lib.hector_model_forget(model._handle.pointer)
     for name in ("_message_passing", "_dgl", "_gpu"):
         module = sys.modules.get(f"{__package__}.{name}")
         if module is not None:

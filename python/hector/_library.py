@@ -108,6 +108,7 @@ _SIGNATURES = {
     "hector_model_parse": (c_int, [c_char_p, c_char_p, c_char_p, POINTER(c_void_p)]),
     "hector_model_describe": (c_char_p, [c_void_p]),
     "hector_model_free": (None, [c_void_p]),
+    "hector_model_forget": (None, [c_void_p]),
     "hector_graph_create": (c_int, [_TENSORS] * 4 + [c_int64, c_int64, POINTER(c_void_p)]),
     "hector_graph_load": (c_int, [c_char_p, POINTER(c_void_p)]),
     "hector_graph_describe": (c_char_p, [c_void_p]),
