@@ -3,6 +3,8 @@
 #include "kernels/cuda/sizes.hpp"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <utility>
 
 namespace hector::exec {
@@ -32,9 +34,25 @@ LaunchShape shapeFor(int64_t count, const DeviceInfo &device) {
 
 }  // namespace
 
+/// The program of all transfers of a device. To load it takes longer than to copy the tables of a small graph.
+static Result<std::shared_ptr<DeviceProgram>> programFor(Device &device) {
+  static std::mutex mutex;
+  static auto &programs = *new std::map<const Device *, std::weak_ptr<DeviceProgram>>();
+  std::lock_guard<std::mutex> lock(mutex);
+  std::weak_ptr<DeviceProgram> &known = programs[&device];  // nothing of another device that was at its address
+  if (auto program = known.lock())
+    return program;
+  auto program = device.load({{"transfer.cu", kText}, cudaHeaders(), "copies of tables"});
+  if (!program)
+    return std::move(program).status();
+  std::shared_ptr<DeviceProgram> shared = std::move(*program);
+  known = shared;
+  return shared;
+}
+
 Result<std::unique_ptr<DeviceTransfer>> DeviceTransfer::load(Device &device) {
   std::unique_ptr<DeviceTransfer> made(new DeviceTransfer(device));
-  auto program = device.load({{"transfer.cu", kText}, cudaHeaders(), "copies of tables"});
+  auto program = programFor(device);
   if (!program)
     return std::move(program).status();
   made->program = std::move(*program);

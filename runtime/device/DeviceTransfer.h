@@ -39,7 +39,7 @@ private:
   Status copy(const void *from, Storage given, void *to, Storage wanted, const Rows &rows, bool isOut) const;
 
   Device &device;
-  std::unique_ptr<DeviceProgram> program;
+  std::shared_ptr<DeviceProgram> program;
   const Kernel *copyRows = nullptr, *convertRows = nullptr, *random = nullptr;
 };
 
