@@ -1,6 +1,7 @@
 /// Counts what passes save: operations, bytes moved and peak memory of RGCN, RGAT and HGT on real graphs, as estimated
-/// by the cost model, without passes, with compaction (C), with reordering (R), with both, and with the default. Fails
-/// if a pass fails, if IR does not verify, or if `default` would cost more than no pass at all.
+/// by the cost model, without passes, with compaction (C), with reordering (R), with both, and with the default; and
+/// what it costs that graphs that are alike share a plan. Fails if a pass fails, if IR does not verify, or if `default`
+/// would cost more than no pass at all.
 ///
 ///   plans-bench --hector PROGRAM --models FOLDER --data FOLDER --work FOLDER
 ///
@@ -40,6 +41,8 @@ struct Plan {
   double operations = 0, bytes = 0, peakBytes = 0, price = 0;
   double gpuPrice = 0;        // for an H200
   std::string name, gpuName;  // of the plans that `default` took
+
+  double priceOn(bool isGpu) const { return isGpu ? gpuPrice : price; }
 };
 
 /// One line of the tables: one plan per entry of `kPasses`.
@@ -47,7 +50,11 @@ struct Row {
   std::string graph, model;
   bool grad;
   Plan plans[kNumPasses];
+  Plan shared;  // the one that `default` takes for graphs like this one
 };
+
+/// What passes choose by.
+enum class Figures : uint8_t { Own, Shared };
 
 /// A model read and bound: every size is the same.
 struct Bound {
@@ -70,14 +77,16 @@ Result<Bound> bindModel(const std::string &path) {
 
 /// Compiles for a graph and counts, on each of `machines`.
 Result<Plan> makePlan(std::shared_ptr<mlir::MLIRContext> context, const Bound &bound, const Graph &graph,
-                      const char *passes, bool grad, std::initializer_list<bool> machines = {true, false}) {
+                      const char *passes, bool grad, std::initializer_list<bool> machines = {true, false},
+                      Figures figures = Figures::Own) {
   ProgramOptions options;
   if (grad)
     options.gradients.emplace();
   auto program = Program::import(bound.model, bound.binding, options, std::move(context));
   if (!program)
     return program.status();
-  if (Status status = program->attachGraph(graph); !status.isOk())
+  const GraphFigures own = figuresOf(graph), chosenBy = figures == Figures::Own ? own : sharedFigures(graph);
+  if (Status status = program->attachGraph(graph, chosenBy); !status.isOk())
     return status;
   auto gpu = findMachine("h200");
   if (!gpu)
@@ -94,6 +103,8 @@ Result<Plan> makePlan(std::shared_ptr<mlir::MLIRContext> context, const Bound &b
           (isGpu ? plan.gpuName : plan.name) = weighed.name;
     };
     if (Status status = copy.runPasses(passes, output); !status.isOk())
+      return status;
+    if (Status status = copy.attachGraph(graph, own); !status.isOk())
       return status;
     flow::Cost cost = flow::estimate(copy.function(), copy.groupOptions());
     if (isGpu) {
@@ -136,6 +147,26 @@ void printNames(const std::vector<Row> &rows) {
     std::printf("%-14s %-5s %-11s %-40s %s\n", row.graph.c_str(), row.model.c_str(),
                 row.grad ? "training" : "inference", row.plans[kNumPasses - 1].name.c_str(),
                 row.plans[kNumPasses - 1].gpuName.c_str());
+}
+
+/// What plans that graphs share cost on a graph, as a ratio to its own.
+void printShared(const std::vector<Row> &rows) {
+  std::printf("\nprice of a plan for graphs that are alike, to that of the graph's own\n");
+  for (bool isGpu : {false, true}) {
+    double logs = 0, worst = 0;
+    const Row *worstRow = nullptr;
+    for (const Row &row : rows) {
+      const double ratio = row.shared.priceOn(isGpu) / row.plans[kNumPasses - 1].priceOn(isGpu);
+      logs += std::log(ratio);
+      if (ratio > worst) {
+        worst = ratio;
+        worstRow = &row;
+      }
+    }
+    std::printf("%-5s geometric mean %.3f, at most %.3f (%s, %s, %s)\n", isGpu ? "h200" : "cpu",
+                std::exp(logs / static_cast<double>(rows.size())), worst, worstRow->graph.c_str(),
+                worstRow->model.c_str(), worstRow->grad ? "training" : "inference");
+  }
 }
 
 /// Measures how long a model takes from its text to the plan for training. Returns whether that is fast enough.
@@ -187,7 +218,7 @@ int benchMain(int argc, char **argv) {
         return 1;
       }
       for (bool grad : {false, true}) {
-        Row row = {source.name, model, grad, {}};
+        Row row = {source.name, model, grad, {}, {}};
         for (size_t i = 0; i < kNumPasses; ++i) {
           auto plan = makePlan(context, bound.at(model), *graph, kPasses[i], grad);
           if (!plan) {
@@ -197,6 +228,12 @@ int benchMain(int argc, char **argv) {
           }
           row.plans[i] = *plan;
         }
+        auto shared = makePlan(context, bound.at(model), *graph, "default", grad, {true, false}, Figures::Shared);
+        if (!shared) {
+          std::fprintf(stderr, "%s, %s: %s\n", source.name.c_str(), model, shared.status().message().c_str());
+          return 1;
+        }
+        row.shared = *shared;
         if (row.plans[kNumPasses - 1].price > row.plans[0].price) {
           std::fprintf(stderr, "%s, %s, %s: default costs more than no pass\n", source.name.c_str(), model,
                        grad ? "training" : "inference");
@@ -219,6 +256,7 @@ int benchMain(int argc, char **argv) {
   printTable(rows, "price on a CPU, ms", 1e-3, &Plan::price);
   printTable(rows, "price on an H200, us", 1e-6, &Plan::gpuPrice);
   printNames(rows);
+  printShared(rows);
   fine &= printCompileTime((models / "hgt.hec").string(), timed->first, timed->second);
   return fine ? 0 : 1;
 }
