@@ -28,7 +28,7 @@ def run(table, *more, **options):
     return subprocess.run([sys.executable, script, table, *common, *more], text=True, **options)
 
 
-tables = "layers passes speedups storage columns kernels memory widths counters ablations citation".split()
+tables = "layers handwritten passes speedups storage columns kernels memory widths counters ablations citation".split()
 for table in tables:
     only = [] if table == "counters" else ["--only", "inference"]
     run(table, *only, check=True, stderr=subprocess.DEVNULL)
