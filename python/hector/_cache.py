@@ -15,10 +15,10 @@ def clear_cache() -> None:
     that were captured with layers must not be replayed afterwards.
     """
     _known.forget()
-    for graph in list(_operands.graphs.values()):
+    for graph in _operands.alive(_operands.graphs):
         graph._layers.clear()
         graph._larger.clear()
-    for model in list(_operands.models.values()):
+    for model in _operands.alive(_operands.models):
         lib.hector_model_forget(model._handle.pointer)
     for name in ("_message_passing", "_dgl", "_gpu"):
         module = sys.modules.get(f"{__package__}.{name}")

@@ -56,8 +56,6 @@ class Graph:
 
     def _take(self, handle):
         self._handle = handle
-        self._number = next(_numbers)
-        _operands.graphs[self._number] = self
         numbers = json.loads(lib.hector_graph_describe(handle.pointer))
         self.num_nodes: int = numbers["nodes"]
         self.num_edges: int = numbers["edges"]
@@ -73,6 +71,8 @@ class Graph:
         self._larger = Recent(4)  # the same edges, with more types or nodes
         self.node_type_names: list[str] | None = getattr(self, "node_type_names", None)
         self.edge_type_names: list | None = getattr(self, "edge_type_names", None)
+        self._number = next(_numbers)
+        _operands.graphs[self._number] = self  # last: other threads find it there
 
     @classmethod
     def load(cls, path) -> Graph:

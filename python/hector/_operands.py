@@ -4,3 +4,9 @@ import weakref
 
 models: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 graphs: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
+
+
+def alive(known):
+    """What a dictionary of these has, also while other threads add to it."""
+    found = (reference() for reference in known.valuerefs())
+    return [item for item in found if item is not None]

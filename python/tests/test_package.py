@@ -6,6 +6,7 @@ import copy
 import multiprocessing
 import os
 import pickle
+import sys
 import threading
 import unittest
 from array import array
@@ -338,6 +339,28 @@ class PackageTest(unittest.TestCase):
         self.model(self.g, self.x, self.weights)
         hector.clear_cache()
         self.assertEqual(listed(self.model(self.g, self.x, self.weights))[2], [4321])
+
+    def test_clear_cache_may_be_called_while_graphs_are_made(self):
+        failures, is_done = [], threading.Event()
+
+        def clear():
+            while not is_done.is_set():
+                try:
+                    hector.clear_cache()
+                except Exception as error:
+                    failures.append(error)
+
+        thread, interval = threading.Thread(target=clear), sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)  # threads take turns everywhere
+        try:
+            thread.start()
+            for _ in range(10_000):
+                hector.Graph([0, 1, 2], [0, 1, 2])
+        finally:
+            is_done.set()
+            thread.join()
+            sys.setswitchinterval(interval)
+        self.assertEqual(failures, [])
 
     def test_a_child_of_fork_computes_too(self):
         self.model(self.g, self.x, self.weights)
