@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace hector::fuzz {
@@ -746,8 +747,33 @@ private:
     }
   }
 
+  /// A value that all rows of a loop add to, or raise or lower.
+  void whole() {
+    static const std::tuple<Home, const char *, const char *> kLoops[] = {{Home::Edge, "e", "g.edges()"},
+                                                                          {Home::Node, "n", "g.nodes()"},
+                                                                          {Home::EdgeType, "t", "g.edge_types()"},
+                                                                          {Home::NodeType, "k", "g.node_types()"}};
+    const auto &[home, variable, iterator] = kLoops[choices.below(4)];
+    static const char *kStarts[] = {"0.0", "0.5", "-3.0"};
+    const std::string name = "one" + std::to_string(fresh++);
+    const bool isChoice = choices.oneIn(2);
+    Shape shape = randomShape();
+    emit(1,
+         name + " = " + (isChoice && choices.oneIn(3) ? expression(Context(), shape, 1) : kStarts[choices.below(3)]));
+    ++loop;
+    emit(1, std::string("for ") + variable + " in " + iterator + ":");
+    Context context{{{home, variable, true}}, false};
+    const std::string value = expression(context, shape, 1 + choices.below(2));
+    if (isChoice)
+      emit(2, name + " = " + (choices.below(2) ? "max(" : "min(") + name + ", " + value + ")");
+    else
+      emit(2, name + (choices.below(2) ? " += " : " -= ") + value);
+    ones.push_back(name);
+    locals.clear();
+  }
+
   void statement() {
-    switch (choices.below(9)) {
+    switch (choices.below(10)) {
     case 0:
     case 1:
       return simpleLoop(Home::Node, "n", "g.nodes()");
@@ -762,6 +788,8 @@ private:
       return scatter();
     case 7:
       return softmax();
+    case 8:
+      return whole();
     default: {
       std::string name = "one" + std::to_string(fresh++);
       Shape shape = randomShape();

@@ -237,6 +237,8 @@ public:
       : groups(groups), body(groups.getBody()),
         builder(mlir::func::FuncOp(body.function).getBody().front().getTerminator()) {}
 
+  /// Makes tables of the constants that sums over all rows start from, which have to be tables. Comes first.
+  void buildStarts();
   void build(const Group &group);
   /// Where each value of the function lives now.
   IRMapping outside;
@@ -251,8 +253,12 @@ private:
   const Groups &groups;
   const Body &body;
   mlir::OpBuilder builder;
+  Operation *cloneOp(Operation *op, IRMapping &inside);
+
   /// Tables that groups have written, by the order in which they are stored.
   llvm::DenseMap<std::pair<Value, Order>, Value> copies;
+  llvm::DenseMap<Value, Value> tableOfStart;  // by constants
+  llvm::DenseMap<Value, Value> startInside;   // the same in the group that is built
 };
 
 /// All places of the model that the group computes.
@@ -268,6 +274,26 @@ Value GroupBuilder::tableFor(const Group &group, Value value) {
   const Order order = walkOrder(group.kind.loop, rowsType(value).getDomain());
   auto copy = copies.find({value, order});
   return copy == copies.end() ? outside.lookupOrDefault(value) : copy->second;
+}
+
+/// The constant that an op starts from. Only a result of the domain One can have one; others start from rows.
+static Value startOf(Operation *op) {
+  Value start;
+  if (auto reduce = mlir::dyn_cast<ReduceOp>(op))
+    start = reduce.getInit();
+  else if (auto first = mlir::dyn_cast<FirstIndexOp>(op))
+    start = first.getInit();
+  return start && start.getDefiningOp<ConstantOp>() ? start : Value();
+}
+
+/// A copy that starts from a table where the op starts from a constant.
+Operation *GroupBuilder::cloneOp(Operation *op, IRMapping &inside) {
+  Operation *copy = builder.clone(*op, inside);
+  if (Value start = startOf(op))
+    for (auto [operand, copied] : llvm::zip_equal(op->getOpOperands(), copy->getOpOperands()))
+      if (operand.get() == start)
+        copied.set(startInside.lookup(start));
+  return copy;
 }
 
 /// Clones the ops of a sweep, each when what it reads in the same sweep is there: a fold comes after all its factors,
@@ -290,7 +316,7 @@ void GroupBuilder::buildSweep(const Sweeps::Sweep &sweep, IRMapping &local) {
       Operation *op = body[number].op;
       if (!waiting.contains(number) || llvm::any_of(op->getOperands(), isWaiting))
         continue;
-      builder.clone(*op, local);
+      cloneOp(op, local);
       waiting.erase(number);
     }
     for (auto [i, fold] : llvm::enumerate(sweep.folds)) {
@@ -337,13 +363,32 @@ void GroupBuilder::buildSweeps(const Group &group, IRMapping &inside) {
   }
 }
 
+void GroupBuilder::buildStarts() {
+  llvm::SetVector<Value> starts;
+  for (const Group &group : groups.list())
+    for (unsigned number : group.ops)
+      if (Value start = startOf(body[number].op))
+        starts.insert(start);
+  for (Value start : starts) {
+    auto result = builder.create<GroupOp>(start.getLoc(), start.getType(), mlir::ValueRange(), Loop::Flat, Domain::One,
+                                          Phase::Graph, mlir::ArrayAttr());
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    builder.createBlock(&result.getBody());
+    Operation *constant = builder.clone(*start.getDefiningOp());
+    builder.create<YieldOp>(start.getLoc(), constant->getResults());
+    tableOfStart[start] = result.getResult(0);
+  }
+}
+
 void GroupBuilder::build(const Group &group) {
-  llvm::SetVector<Value> inputs;
+  llvm::SetVector<Value> inputs, starts;
   llvm::SetVector<Operation *> constants;
   for (unsigned number : group.ops)
     for (Value operand : body[number].op->getOperands()) {
       auto source = body.find(operand);
-      if (auto constant = operand.getDefiningOp<ConstantOp>())
+      if (operand == startOf(body[number].op))
+        starts.insert(operand);
+      else if (auto constant = operand.getDefiningOp<ConstantOp>())
         constants.insert(constant);
       else if (!source || !group.contains(*source))
         inputs.insert(operand);
@@ -351,6 +396,8 @@ void GroupBuilder::build(const Group &group) {
   SmallVector<Value> operands;
   for (Value input : inputs)
     operands.push_back(tableFor(group, input));
+  for (Value start : starts)
+    operands.push_back(tableOfStart.lookup(start));
   SmallVector<mlir::Type> types;
   SmallVector<mlir::Attribute> orders;
   bool hasOwnOrder = true;
@@ -367,13 +414,15 @@ void GroupBuilder::build(const Group &group) {
   IRMapping inside;
   for (Value input : inputs)
     inside.map(input, block->addArgument(input.getType(), input.getLoc()));
+  for (Value start : starts)
+    startInside[start] = block->addArgument(start.getType(), start.getLoc());
   for (Operation *constant : constants)
     builder.clone(*constant, inside);
   if (group.kind.isTraversal())
     buildSweeps(group, inside);
   else
     for (unsigned op : group.ops)
-      builder.clone(*body[op].op, inside);
+      cloneOp(body[op].op, inside);
   SmallVector<Value> yielded;
   for (auto [i, written] : llvm::enumerate(result.getResults())) {
     Value value = body[group.writes[i]].op->getResult(0);
@@ -404,6 +453,7 @@ struct FormGroupsPass : impl::FormGroupsPassBase<FormGroupsPass> {
       return signalPassFailure();
     }
     GroupBuilder builder(groups);
+    builder.buildStarts();
     for (const Group &group : groups.list())
       builder.build(group);
     for (mlir::OpOperand &result : block.getTerminator()->getOpOperands())
