@@ -20,17 +20,21 @@ struct Order {
   }
 };
 
-/// What a grid joins of `pieces` pieces for each of `targets` rows of kSize numbers; pieces go round among the targets
+/// A total of `targets` rows of kSize numbers, of which `pieces` pieces leave parts; pieces go round among the targets
 /// or, with `isSorted`, are divided among them.
-template <int kSize> std::vector<Order> joined(int blocks, int64_t targets, int64_t pieces, bool isSorted) {
-  std::vector<Order> results(targets * kSize, Order{-1, -1, true});
-  emulate(blocks, 256, 256 * sizeof(Order), [&] {
+template <int kSize> struct Total {
+  int64_t targets, pieces;
+  bool isSorted;
+  std::vector<Order> results = std::vector<Order>(targets * kSize, Order{-1, -1, true});
+
+  cuda::PieceRange range(int64_t target) const {
+    return isSorted ? cuda::PieceRange{target * pieces / targets, (target + 1) * pieces / targets}
+                    : cuda::PieceRange{0, pieces};
+  }
+  int64_t blocks() const { return cuda::blocksOfJoin(targets, kSize, pieces); }
+  void join(int64_t &block) {
     cuda::joinPieces<kSize>(
-        targets, pieces, Order{},
-        [&](int64_t target) {
-          return isSorted ? cuda::PieceRange{target * pieces / targets, (target + 1) * pieces / targets}
-                          : cuda::PieceRange{0, pieces};
-        },
+        block, targets, pieces, Order{}, [&](int64_t target) { return range(target); },
         [&](Order &part, int64_t piece, int64_t, int64_t) {
           part.take(static_cast<int>(piece), static_cast<int>(piece) + 1);
         },
@@ -40,25 +44,29 @@ template <int kSize> std::vector<Order> joined(int blocks, int64_t targets, int6
             part.take(next.first, next.last);
         },
         [&](int64_t index, const Order &part) { results[index] = part; });
-  });
-  return results;
-}
+  }
+  /// How many numbers were not joined of all their pieces, in order.
+  int64_t countWrong() const {
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < targets * kSize; ++i) {
+      const cuda::PieceRange all = range(i / kSize);
+      const bool isEmpty = all.first >= all.end;
+      wrong += results[i].isWrong || results[i].first != (isEmpty ? 0 : all.first) ||
+               results[i].last != (isEmpty ? 0 : all.end);
+    }
+    return wrong;
+  }
+};
 
 template <int kSize> void expectAllInOrder(int64_t targets, int64_t pieces) {
-  for (bool isSorted : {false, true})
-    for (int blocks : {1, 3}) {
-      const std::vector<Order> results = joined<kSize>(blocks, targets, pieces, isSorted);
-      for (int64_t i = 0; i < targets * kSize; ++i) {
-        const int64_t target = i / kSize;
-        const int64_t first = isSorted ? target * pieces / targets : 0,
-                      last = isSorted ? (target + 1) * pieces / targets : pieces;
-        SCOPED_TRACE(std::to_string(i) + " of " + std::to_string(targets) + " x " + std::to_string(kSize) + ", " +
-                     std::to_string(pieces) + " pieces");
-        EXPECT_FALSE(results[i].isWrong);
-        EXPECT_EQ(results[i].last, first < last ? last : 0);
-        EXPECT_EQ(results[i].first, first < last ? first : 0);
-      }
-    }
+  for (bool isSorted : {false, true}) {
+    Total<kSize> total{targets, pieces, isSorted};
+    emulate(static_cast<int>(total.blocks()), cuda::kJoinThreads, cuda::kJoinThreads * sizeof(Order), [&] {
+      int64_t block = cuda::blockInGrid();
+      total.join(block);
+    });
+    EXPECT_EQ(total.countWrong(), 0) << targets << " x " << kSize << ", " << pieces << " pieces";
+  }
 }
 
 TEST(CudaPieces, AreJoinedInOrderByOneThreadOrByMany) {
@@ -76,6 +84,30 @@ TEST(CudaPieces, ManyNumbersAreNeighboursInABlock) {
   EXPECT_EQ(cuda::joinAcross(2048), 2);
   EXPECT_EQ(cuda::joinAcross(int64_t{1} << 40), 32);
   expectAllInOrder<4096>(1, 9);
+}
+
+TEST(CudaPieces, BlocksTakeSeveralNumbersWhereThereAreMany) {
+  EXPECT_EQ(cuda::blocksOfJoin(0, 64, 9), 0);
+  EXPECT_EQ(cuda::blocksOfJoin(5, 1, 0), 1);
+  EXPECT_EQ(cuda::blocksOfJoin(5, 1, 300), 5);
+  EXPECT_EQ(cuda::blocksOfJoin(1100, 1024, 2), 4096);
+  expectAllInOrder<1024>(1100, 2);
+}
+
+TEST(CudaPieces, AGridJoinsSeveralTotals) {
+  Total<3> few{4, 2, false};
+  Total<1> none{0, 300, false};
+  Total<64> many{3, 300, true};
+  Total<1> last{5, 21, false};
+  const auto blocks = static_cast<int>(few.blocks() + none.blocks() + many.blocks() + last.blocks());
+  emulate(blocks, cuda::kJoinThreads, cuda::kJoinThreads * sizeof(Order), [&] {
+    int64_t block = cuda::blockInGrid();
+    few.join(block);
+    none.join(block);
+    many.join(block);
+    last.join(block);
+  });
+  EXPECT_EQ(few.countWrong() + many.countWrong() + last.countWrong(), 0);
 }
 
 }  // namespace

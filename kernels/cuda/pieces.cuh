@@ -38,15 +38,22 @@ struct PieceRange {
 /// themselves, and then join what each of them has, neighbours first. Which threads take what depends on sizes alone,
 /// so results repeat bit for bit.
 ///
+/// A grid joins several totals, one after the other in its blocks: `block` is counted from the first of this total on,
+/// and is negative in blocks of earlier ones. `blocksOfJoin` are of this one, and `block` is then counted from the
+/// first of the next.
+///
 ///   PieceRange range(target)                  the pieces that may have parts for it
 ///   take(Part &part, piece, target, k)        adds what a piece left for number k of a target
 ///   join(Part &part, const Part &next)        joins parts of neighbouring pieces
 ///   finish(index, const Part &part)           writes number `index` of all
 template <int kSize, class Part, class Range, class Take, class Join, class Finish>
-__device__ __forceinline__ void joinPieces(int64_t targets, int64_t pieces, const Part &start, Range &&range,
-                                           Take &&take, Join &&join, Finish &&finish) {
+__device__ __forceinline__ void joinPieces(int64_t &block, int64_t targets, int64_t pieces, const Part &start,
+                                           Range &&range, Take &&take, Join &&join, Finish &&finish) {
   static_assert(sizeof(Part) <= kMostJoinBytes);
-  const int64_t numbers = targets * kSize;
+  const int64_t numbers = targets * kSize, own = block, blocks = blocksOfJoin(targets, kSize, pieces);
+  block -= blocks;
+  if (own < 0 || own >= blocks)
+    return;
   auto takeAll = [&](int64_t index, int64_t part, int64_t parts) {
     const int64_t target = index / kSize, k = index % kSize;
     const PieceRange all = range(target);
@@ -59,13 +66,13 @@ __device__ __forceinline__ void joinPieces(int64_t targets, int64_t pieces, cons
     return taken;
   };
   if (!hasManyPieces(pieces, targets)) {
-    for (int64_t index = threadInGrid(); index < numbers; index += threadsInGrid())
+    for (int64_t index = own * numThreads() + threadInBlock(); index < numbers; index += blocks * numThreads())
       finish(index, takeAll(index, 0, 1));
     return;
   }
   Part *parts = sharedMemory<Part>();  // one for each thread
   const int across = joinAcross(numbers), slices = numThreads() / across, slice = threadInBlock() / across;
-  for (int64_t left = blockInGrid() * across; left < numbers; left += blocksInGrid() * across) {
+  for (int64_t left = own * across; left < numbers; left += blocks * across) {
     const int64_t index = left + threadInBlock() % across;
     parts[threadInBlock()] = index < numbers ? takeAll(index, slice, slices) : start;
     for (int step = 1; step < slices; step *= 2) {

@@ -27,6 +27,17 @@ HECTOR_ANYWHERE constexpr int joinAcross(int64_t numbers) {
     across *= 2;
   return across;
 }
+/// Threads of a block of a join.
+inline constexpr int kJoinThreads = 256;
+/// How many blocks join a total of `targets` rows of `size` numbers. Blocks go on with further numbers, so that there
+/// need be no more than keep a device busy.
+HECTOR_ANYWHERE constexpr int64_t blocksOfJoin(int64_t targets, int64_t size, int64_t pieces) {
+  constexpr int64_t kMost = 4096;
+  const int64_t numbers = targets * size;
+  const int64_t perBlock = hasManyPieces(pieces, targets) ? joinAcross(numbers) : kJoinThreads;
+  const int64_t blocks = (numbers + perBlock - 1) / perBlock;
+  return blocks < kMost ? blocks : kMost;
+}
 /// What a thread has of a number: the number, a count and a distance.
 inline constexpr int kMostJoinBytes = 24;
 

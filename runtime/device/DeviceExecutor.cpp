@@ -73,15 +73,17 @@ LaunchShape shapeOf(const Launch &launch, const GraphNumbers &numbers, const Pie
   return shape;
 }
 
-LaunchShape shapeOfJoin(const TotalSpec &total, const GraphNumbers &numbers, int64_t pieces, const DeviceInfo &device) {
-  // A thread for each number of the target, or several. A number takes at least 4 bytes of the total's row.
-  const int64_t targets = numbers.rows[total.target];
-  int64_t count = 0;
-  if (__builtin_mul_overflow(targets, total.rowBytes / 4, &count))
-    count = std::numeric_limits<int64_t>::max();
-  const bool isShared = cuda::hasManyPieces(pieces, targets);
-  return {numBlocks(count, isShared ? cuda::joinAcross(count) : kJoinThreads, device), kJoinThreads,
-          isShared ? kJoinThreads * cuda::kMostJoinBytes : 0};
+/// Of the kernel that joins all totals of a launch, one after the other in its blocks.
+LaunchShape shapeOfJoin(const Plan &plan, const Launch &launch, const GraphNumbers &numbers, const Pieces &pieces) {
+  LaunchShape shape = {0, cuda::kJoinThreads, 0};
+  for (const TotalSpec &total : launch.totals) {
+    const int64_t targets = numbers.rows[total.target];
+    const int64_t parts = total.slots == TotalSpec::Slots::Rows ? numbers.rows[launch.domain] : pieces.count;
+    shape.blocks += cuda::blocksOfJoin(targets, plan.tables[launch.outputs[total.output]].rowSize(), parts);
+    if (cuda::hasManyPieces(parts, targets))
+      shape.sharedBytes = cuda::kJoinThreads * cuda::kMostJoinBytes;
+  }
+  return shape;
 }
 
 }  // namespace
@@ -91,12 +93,13 @@ struct DeviceExecutor::State {
   struct Call {
     const Kernel *kernel = nullptr;
     LaunchShape shape;
+    std::vector<MemoryUse> uses = {};  // at most
   };
-  /// A step, ready to run: kernels one after the other, all with the same arguments.
+  /// A step, ready to run: kernels one after the other, all with the same arguments. The last one is the join, if
+  /// there are totals.
   struct Runnable {
     std::vector<Call> calls;
     Arguments arguments;
-    std::vector<MemoryUse> uses;  // of each kernel, at most
     cuda::Sizes sizes = {};
   };
   /// The launches of a run.
@@ -223,11 +226,9 @@ Status DeviceExecutor::State::prepareStep(size_t index) {
     if (Status status = addCall(launch.kernel + "_cut", finish); !status.isOk())
       return status;
   }
-  for (const TotalSpec &total : launch.totals) {
-    const bool isByRow = total.slots == TotalSpec::Slots::Rows;
-    const int64_t parts = isByRow ? session.numbers().rows[launch.domain] : pieces.count;
-    const LaunchShape join = shapeOfJoin(total, session.numbers(), parts, device.info());
-    if (Status status = addCall(total.join, join); !status.isOk())
+  if (!launch.totals.empty()) {
+    const LaunchShape join = shapeOfJoin(session.plan(), launch, session.numbers(), pieces);
+    if (Status status = addCall(launch.totals.front().join, join); !status.isOk())
       return status;
   }
 
@@ -255,27 +256,38 @@ void DeviceExecutor::State::bindStep(size_t index) {
   const MemoryPlan::Launch &needs = session.memory().launches[index];
   Runnable &runnable = steps[index];
   size_t parameter = 0;
-  runnable.uses.clear();
-  // Nothing writes index arrays and random numbers while launches run: their uses order nothing.
+  // What joins read is there before they run, and what they write is not there before: later launches wait for one or
+  // the other. Nothing writes index arrays and random numbers while launches run: their uses order nothing.
+  std::vector<MemoryUse> uses, ofJoin;
   for (int table : launch.inputs) {
     runnable.arguments.set(parameter++, addresses[table]);
-    runnable.uses.push_back(MemoryUse::read(addresses[table], session.bytesOf(table)));
+    uses.push_back(MemoryUse::read(addresses[table], session.bytesOf(table)));
   }
-  for (int table : launch.outputs) {
+  ofJoin = uses;
+  for (size_t i = 0; i < launch.outputs.size(); ++i) {
+    const int table = launch.outputs[i];
     runnable.arguments.set(parameter++, addresses[table]);
-    runnable.uses.push_back(MemoryUse::write(addresses[table], session.bytesOf(table)));
+    const bool isOfTotal = std::any_of(launch.totals.begin(), launch.totals.end(),
+                                       [&](const TotalSpec &total) { return static_cast<size_t>(total.output) == i; });
+    (isOfTotal ? ofJoin : uses).push_back(MemoryUse::write(addresses[table], session.bytesOf(table)));
   }
   auto setBlock = [&](const Block &block) {
     runnable.arguments.set(parameter++, inArena(block));
-    runnable.uses.push_back(MemoryUse::write(inArena(block), block.bytes));
+    uses.push_back(MemoryUse::write(inArena(block), block.bytes));
   };
   for (const Block &buffer : needs.buffers)
     setBlock(buffer);
   parameter += launch.forms.size();
-  for (const Block &total : needs.totals)
+  for (const Block &total : needs.totals) {
     setBlock(total);
+    ofJoin.push_back(MemoryUse::read(inArena(total), total.bytes));
+  }
   if (launch.device->schedule == Schedule::Chunks)
     setBlock(needs.carry);
+  for (Call &call : runnable.calls)
+    call.uses = uses;
+  if (!launch.totals.empty())
+    runnable.calls.back().uses = std::move(ofJoin);
   runnable.sizes.random = static_cast<const cuda::Random *>(random);
   runnable.arguments.set(parameter, runnable.sizes);
 }
@@ -618,7 +630,7 @@ Status DeviceExecutor::State::uploadRandom() {
 Status DeviceExecutor::State::launch(size_t step) {
   const Runnable &runnable = steps[step];
   auto start = [&](const Call &call) {
-    Status status = device.launch(*call.kernel, call.shape, runnable.arguments, runnable.uses);
+    Status status = device.launch(*call.kernel, call.shape, runnable.arguments, call.uses);
     return status.isOk() && options.isStepwise ? device.synchronize() : status;
   };
   for (const Call &call : runnable.calls)

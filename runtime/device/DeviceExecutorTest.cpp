@@ -834,6 +834,38 @@ TEST_F(DeviceCallsTest, LaunchesThatReuseMemoryKeepTheirOrder) {
                  "record join_by_type 1x256 after 2", "replay", "wait"}));
 }
 
+TEST_F(DeviceCallsTest, LaterLaunchesWaitForTheKernelOrForTheJoin) {
+  // `first` writes y of each row and two totals; then one launch reads y, and one the second total.
+  Plan plan = oneStep("first");
+  plan.tables.push_back({"a", Domain::One, {3}});
+  plan.tables.push_back({"b", Domain::One, {600}});
+  plan.tables.push_back({"rows", Domain::Node, {}});
+  plan.tables.push_back({"sums", Domain::Node, {}});
+  plan.outputs = {{"a", 2}, {"rows", 4}, {"sums", 5}};
+  Step step = plan.steps[0];
+  Launch &first = plan.steps[0].launch;
+  first.outputs = {2, 1, 3};
+  first.totals = {{TotalSpec::Slots::Full, Domain::One, 64, "join", 0},
+                  {TotalSpec::Slots::Full, Domain::One, 2432, "join", 2}};
+  first.device = DeviceLaunch{.schedule = Schedule::Pieces, .lanes = 32, .threads = 64};
+  step.launch.kernel = "of_rows";
+  step.launch.inputs = {1};
+  step.launch.outputs = {4};
+  plan.steps.push_back(step);
+  step.launch.kernel = "of_sums";
+  step.launch.inputs = {3};
+  step.launch.outputs = {5};
+  plan.steps.push_back(step);
+  DeviceExecutor executor = make(plan, kSmall, {.isRecorded = true});
+  set(executor, "x", {30}, numbers(30, 1));
+  for (int i = 0; i < 2; ++i)
+    run(executor, Phase::Graph, Phase::Forward);
+  // A block joins three numbers, three others 600.
+  EXPECT_EQ(run(executor, Phase::Graph, Phase::Forward),
+            (Log{"record first 1x64", "record join 4x256 after 0", "record of_rows 1x64 after 0",
+                 "record of_sums 1x64 after 1", "replay", "wait"}));
+}
+
 TEST_F(DeviceCallsTest, InputsAreConvertedAndOutputsComeBack) {
   const std::vector<double> values = {0, 1, -2.5, 1000};
   for (Storage storage : {Storage::F64, Storage::F32, Storage::BF16, Storage::F16, Storage::Bool, Storage::Index}) {

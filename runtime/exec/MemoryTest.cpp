@@ -117,7 +117,7 @@ TEST(MemoryPlanTest, RandomPlansKeepLiveTablesApart) {
         uses.emplace_back(i, i);
       }
       if (random() % 3 == 0) {
-        launch.totals = {{TotalSpec::Slots::Full, Domain::One, 64 * static_cast<int64_t>(random() % 5), "j"}};
+        launch.totals = {{TotalSpec::Slots::Full, Domain::Node, 64 * static_cast<int64_t>(random() % 5), "j"}};
       }
       launch.scratch.bytes = static_cast<int64_t>(random() % 1000);
       plan.steps.push_back({i < steps / 4 ? Phase::Weights : Phase::Forward, std::move(launch)});
@@ -141,7 +141,7 @@ TEST(MemoryPlanTest, RandomPlansKeepLiveTablesApart) {
       scratch.first = scratch.last = i;
       all.push_back(scratch);
       for (Block total : memory.launches[i].totals) {
-        EXPECT_EQ(total.bytes, plan.steps[i].launch.totals[0].rowBytes * 3);
+        EXPECT_EQ(total.bytes, plan.steps[i].launch.totals[0].rowBytes * 3 * 9);
         total.first = total.last = i;
         all.push_back(total);
       }

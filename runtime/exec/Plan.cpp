@@ -178,6 +178,8 @@ private:
         return "has totals of " + counted(total.rowBytes, "byte") + ", which is no multiple of 64";
       if (total.join.empty())
         return "has a total and no join";
+      if (launch.device && total.join != launch.totals.front().join)
+        return "has totals that are not joined together, as they are on a GPU";
       if (!isDomain(total.target) || total.slots > TotalSpec::Slots::Rows)
         return "has a total of no domain";
       if (total.slots == TotalSpec::Slots::Rows && !launch.device)
@@ -238,6 +240,10 @@ private:
       if (step.phase == Phase::Graph && isInput[table])
         return "reads input " + nameOf(table) + ", but runs once per graph";
     }
+    std::set<int> filled;
+    for (const TotalSpec &total : step.launch.totals)
+      if (!isOutput(total, step.launch) || !filled.insert(total.output).second)
+        return "has a total without a table of its own to fill";
     for (int table : step.launch.outputs) {
       if (!isTable(table))
         return "writes a table that does not exist";
@@ -250,6 +256,13 @@ private:
         writtenIn[table] = step.phase;
     }
     return "";
+  }
+
+  bool isOutput(const TotalSpec &total, const Launch &launch) const {
+    if (total.output < 0 || static_cast<size_t>(total.output) >= launch.outputs.size())
+      return false;
+    const int table = launch.outputs[total.output];
+    return isTable(table) && plan.tables[table].domain == total.target;
   }
 
   const Plan &plan;

@@ -53,8 +53,10 @@ struct TotalSpec {
   };
   Slots slots = Slots::Full;
   Domain target = Domain::One;
-  int64_t rowBytes = 0;   // a multiple of 64
-  std::string join = {};  // the symbol, a `cpu::Join` over the rows of `target`
+  int64_t rowBytes = 0;  // a multiple of 64
+  std::string join =
+      {};          // the symbol, a `cpu::Join` over the rows of `target`; on a GPU, one of all totals of a launch
+  int output = 0;  // the table that the join writes, as an index into `Launch::outputs`; the kernel does not
 
   bool operator==(const TotalSpec &) const = default;
 };
@@ -76,9 +78,6 @@ enum class Schedule : uint8_t {
   Tiles,   // a block takes a piece of the rows at a time, tile by tile
   Chunks,  // a group takes a chunk of the rows below units; `KERNEL_cut` finishes what several blocks have parts of
 };
-
-/// Threads of a block of the joins of totals.
-inline constexpr int kJoinThreads = 256;
 
 /// The most shared memory that a block has on any GPU that kernels are written for.
 inline constexpr int64_t kMostSharedBytes = 227 << 10;

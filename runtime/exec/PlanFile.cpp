@@ -17,7 +17,7 @@ namespace {
 
 /// The number changes whenever an older reader would misunderstand a file, or run it wrongly.
 constexpr std::string_view kMagic = "hector plan ";
-constexpr std::string_view kFirstLine = "hector plan 1\n";
+constexpr std::string_view kFirstLine = "hector plan 2\n";
 constexpr std::string_view kLastKeyword = "checked ";
 constexpr size_t kHashSize = 32;
 
@@ -163,7 +163,7 @@ private:
     if (text.starts_with(kMagic))
       return Status::invalid(file + ": byte " + std::to_string(kMagic.size()) + ": this is a plan of format " +
                              inTicks(line.substr(kMagic.size())) +
-                             ", and this version of Hector reads format 1; compile the model again");
+                             ", and this version of Hector reads format 2; compile the model again");
     return Status::invalid(file + ": byte 0: this is no plan: it starts with " + inTicks(line) + "; expected " +
                            inTicks(kFirstLine.substr(0, kFirstLine.size() - 1)));
   }

@@ -2,7 +2,7 @@
 ///
 /// A file is a text that says what is in it, then one section after the other (docs/plan-files.md):
 ///
-///   hector plan 1
+///   hector plan 2
 ///   section plan 2312 6f1c…       the bytes that it has, and their hash
 ///   section code.cpu 90112 03ba…  or code.cuda.sm_90, once for each kind of GPU
 ///   checked 91d2…                 the hash of all lines above

@@ -200,9 +200,9 @@ TEST_F(PlanFileTest, SaysWhereItIsDamaged) {
 
 TEST_F(PlanFileTest, OtherFilesAreRefused) {
   EXPECT_EQ(failureOf("def layer(g):\n"),
-            "a.plan: byte 0: this is no plan: it starts with `def layer(g):`; expected `hector plan 1`");
-  EXPECT_EQ(failureOf("hector plan 2\nchecked by something else"),
-            "a.plan: byte 12: this is a plan of format `2`, and this version of Hector reads format 1; compile the "
+            "a.plan: byte 0: this is no plan: it starts with `def layer(g):`; expected `hector plan 2`");
+  EXPECT_EQ(failureOf("hector plan 1\nchecked by something else"),
+            "a.plan: byte 12: this is a plan of format `1`, and this version of Hector reads format 2; compile the "
             "model again");
   EXPECT_EQ(readPlanFile(path("missing.plan")).status().message(),
             path("missing.plan") + ": cannot be read: No such file or directory");
@@ -245,7 +245,7 @@ TEST_F(PlanFileTest, ContentsAreCheckedWhereHashesAreRight) {
 
 TEST_F(PlanFileTest, SizesAreNotTrusted) {
   for (const char *size : {"-1", "1", "9223372036854775807", "18446744073709551615", "1e3", ""}) {
-    const std::string list = "hector plan 1\nsection plan " + std::string(size) + " 00\n";
+    const std::string list = "hector plan 2\nsection plan " + std::string(size) + " 00\n";
     const std::string failure = failureOf(list + "checked " + hashOf(bytesOf(list)) + "\n");
     EXPECT_TRUE(failure.starts_with("a.plan: byte ")) << failure;
     EXPECT_EQ(failure.find("list of sections"), std::string::npos) << failure;

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 using namespace hector;
 using namespace hector::exec;
 
@@ -76,6 +78,23 @@ TEST(PlanTest, ScratchIsForRowsBelowUnits) {
 TEST(PlanTest, TotalsHaveAJoin) {
   EXPECT_EQ(faultOf([](Plan &p) { p.steps[4].launch.totals[0].join = ""; }),
             "step 4 (sum_by_type) has a total and no join");
+}
+
+TEST(PlanTest, TotalsFillTablesOfTheirOwn) {
+  const std::string fault = "step 4 (sum_by_type) has a total without a table of its own to fill";
+  for (int output : {-1, 1, std::numeric_limits<int>::max()})
+    EXPECT_EQ(faultOf([&](Plan &p) { p.steps[4].launch.totals[0].output = output; }), fault) << output;
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps[4].launch.totals[0].target = Domain::One; }), fault);
+  EXPECT_EQ(faultOf([](Plan &p) { p.steps[4].launch.totals.push_back(p.steps[4].launch.totals[0]); }), fault);
+}
+
+TEST(PlanTest, TotalsAreJoinedTogetherOnAGpu) {
+  EXPECT_EQ(faultOf([](Plan &p) {
+              p = example::devicePlan();
+              p.steps[4].launch.totals.push_back(p.steps[4].launch.totals[0]);
+              p.steps[4].launch.totals[1].join = "another";
+            }),
+            "step 4 (sum_by_type) has totals that are not joined together, as they are on a GPU");
 }
 
 TEST(PlanTest, RowsHaveSlotsOnAGpuOnly) {

@@ -352,7 +352,8 @@ void writeLaunch(std::string &text, const Plan &plan, const Step &step) {
   }
   for (const TotalSpec &total : launch.totals)
     text += "  total " + asWord(total.join) + " target=" + nameIn(kDomains, total.target) +
-            " slots=" + nameIn(kSlots, total.slots) + " row_bytes=" + std::to_string(total.rowBytes) + "\n";
+            " slots=" + nameIn(kSlots, total.slots) + " row_bytes=" + std::to_string(total.rowBytes) +
+            " output=" + std::to_string(total.output) + "\n";
   const ScratchSpec &scratch = launch.scratch;
   if (scratch != ScratchSpec())
     text += "  scratch bytes=" + std::to_string(scratch.bytes) + " row_bytes=" + std::to_string(scratch.bytesPerRow) +
@@ -560,6 +561,7 @@ private:
       total.target = choose<Domain>(line, line.neededField("target"), kDomains);
       total.slots = choose<TotalSpec::Slots>(line, line.neededField("slots"), kSlots);
       total.rowBytes = line.neededNumber("row_bytes");
+      total.output = static_cast<int>(line.neededNumber("output", std::numeric_limits<int>::max()));
       launch.totals.push_back(std::move(total));
     } else if (keyword == "scratch") {
       launch.scratch.bytes = line.neededNumber("bytes");

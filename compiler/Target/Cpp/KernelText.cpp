@@ -261,9 +261,12 @@ void KernelText::noteTotals() {
     if (total.getKind() == kern::AccKind::Nearest)
       bytes += kern::rowSize(row) * cpp::numberBytes(comparedType(total.getResult()));
     totals.push_back(total);
-    facts.totals.push_back({.slots = total.getSorted() ? exec::TotalSpec::Slots::Sorted : exec::TotalSpec::Slots::Full,
-                            .target = cpp::planDomain(total.getTable().getType().getDomain()),
-                            .rowBytes = cpp::roundUp(bytes, 64)});
+    facts.totals.push_back(
+        {.slots = total.getSorted() ? exec::TotalSpec::Slots::Sorted : exec::TotalSpec::Slots::Full,
+         .target = cpp::planDomain(total.getTable().getType().getDomain()),
+         .rowBytes = cpp::roundUp(bytes, 64),
+         .output =
+             static_cast<int>(mlir::cast<mlir::BlockArgument>(total.getTable()).getArgNumber() - kernel.getInputs())});
   }
 }
 

@@ -86,7 +86,7 @@ Result<Plan> planOf(mlir::ModuleOp module, const std::string &prefix, const llvm
                                         mlir::cast<RowsType>(result.getType()), orderOf(launch.getOrders()[i])));
       }
       for (auto [i, total] : llvm::enumerate(made.totals))
-        total.join = made.kernel + "_join" + std::to_string(i);
+        total.join = made.kernel + "_join" + (made.device ? "" : std::to_string(i));
       plan.steps.push_back({cpp::planPhase(launch.getPhase()), std::move(made)});
     } else if (auto end = mlir::dyn_cast<mlir::func::ReturnOp>(op)) {
       for (auto [i, value] : llvm::enumerate(end.getOperands()))

@@ -3,6 +3,7 @@
 #include "compiler/Target/Cpp/Text.h"
 #include "compiler/Target/Cuda/CudaWriter.h"
 #include "kernels/cuda/division.hpp"
+#include "kernels/cuda/sizes.hpp"
 
 #include <cmath>
 #include <optional>
@@ -632,16 +633,31 @@ void CudaWriter::endTotal(kern::TotalOp total, const std::string &slot) {
 }
 
 /// Writes the kernel that joins what the pieces, or the rows, left for each number of the result.
-void CudaWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) {
+/// One kernel for all totals: its first blocks join the first one.
+void CudaWriter::writeJoins(Writer &out) {
+  const std::string name = symbol + "_join";
+  std::string written;
+  for (kern::TotalOp total : totals)
+    written += (written.empty() ? "" : ", ") + tables.at(total.getTable());
+  out.line("");
+  out.comment("Joins what the pieces of " + symbol + " left for " + written + ".");
+  writeHead(out, name, cuda::kJoinThreads);
+  out.line("int64_t block = cuda::blockInGrid();");
+  for (kern::TotalOp total : totals) {
+    out.openBlock();
+    writeJoin(out, total);
+    out.close();
+  }
+  out.close();
+  out.line("HECTOR_CUDA_KERNEL(" + name + ")");
+}
+
+void CudaWriter::writeJoin(Writer &out, kern::TotalOp total) {
   Type row = total.getResult().getType().getRows().front(), element = kern::elementType(row);
   const AccKind kind = total.getKind();
   const std::string type = numberName(element);
   const std::string &table = tables.at(total.getTable());
-  std::string name = symbol + "_join" + std::to_string(number);
   const bool isNearest = kind == AccKind::Nearest, isCounted = cpp::needsCount(kind);
-  out.line("");
-  out.comment("Joins what the pieces of " + symbol + " left for " + table + ".");
-  writeHead(out, name, exec::kJoinThreads);
   const std::string compared = isNearest ? numberName(comparedType(total.getResult())) : "";
   out.open("struct Part");
   out.line(type + " value;");
@@ -692,8 +708,6 @@ void CudaWriter::writeJoin(Writer &out, kern::TotalOp total, unsigned number) {
   const std::string finish = cpp::isStoredAsIs(stored) ? table + "[index] = " + value + ";"
                                                        : "cuda::store(" + table + " + index, " + value + ");";
   writeJoinOfPieces(out, total, start, place, finish);
-  out.close();
-  out.line("HECTOR_CUDA_KERNEL(" + name + ")");
 }
 
 /// The threads join what the pieces left for each number of the result (`cuda::joinPieces`). Where each row of the loop
@@ -716,7 +730,7 @@ void CudaWriter::writeJoinOfPieces(Writer &out, kern::TotalOp total, const std::
   out.line("cuda::joinPieces<" + std::to_string(size) + ">(");
   out.indent(out.indentation() + 2);
   const std::string pieces = isByRow ? count(kernel.getDomain()) : "sizes.pieces";
-  out.line(count(target) + ", " + pieces + ", Part{" + start + "},");
+  out.line("block, " + count(target) + ", " + pieces + ", Part{" + start + "},");
   const bool isSorted = total.getSorted();
   lambda(isSorted ? "int64_t target" : "int64_t", ",", [&] {
     if (isSorted) {

@@ -717,8 +717,8 @@ void CudaWriter::write(Writer &out) {
   out.append(body);
   out.close();
   out.line("HECTOR_CUDA_KERNEL(" + symbol + ")");
-  for (auto [i, total] : llvm::enumerate(totals))
-    writeJoin(out, total, static_cast<unsigned>(i));
+  if (!totals.empty())
+    writeJoins(out);
 }
 
 }  // namespace hector

@@ -15,7 +15,7 @@ class CudaWriter : public KernelText {
 public:
   CudaWriter(kern::KernelOp kernel, std::string symbol, cuda::Precision precision);
 
-  /// Writes the kernel, and a join for each of its totals: `SYMBOL_join0` and so on.
+  /// Writes the kernel, and the join of its totals: `SYMBOL_join`.
   void write(Writer &out);
   /// Why the kernel has no code for a GPU; empty if it has.
   std::string refusal;
@@ -110,7 +110,8 @@ private:
   void writeFor(kern::ForOp loop);
   void writeBlock(mlir::Block &block);
   void writeOp(mlir::Operation &op);
-  void writeJoin(Writer &out, kern::TotalOp total, unsigned number);
+  void writeJoins(Writer &out);
+  void writeJoin(Writer &out, kern::TotalOp total);
   void writeJoinOfPieces(Writer &out, kern::TotalOp total, const std::string &start, const std::string &place,
                          const std::string &finish);
   std::string count(flow::Domain domain) const;
