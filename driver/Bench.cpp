@@ -128,8 +128,8 @@ Result<Program> import(const Subject &subject, NumberType numbers) {
   return program;
 }
 
-/// What is predicted for each step of a plan. Groups become launches in their order; only constants have launches
-/// besides. Nothing is predicted if that does not work out.
+/// What is predicted for each step of a plan. Groups become launches in their order, or bands of one; only constants
+/// have launches besides. Nothing is predicted if that does not work out.
 std::vector<std::optional<PredictedCost>> predictSteps(const exec::Plan &plan, const flow::Cost &cost) {
   std::vector<std::optional<PredictedCost>> steps(plan.steps.size());
   size_t next = 0;
@@ -141,8 +141,16 @@ std::vector<std::optional<PredictedCost>> predictSteps(const exec::Plan &plan, c
         continue;
       return std::vector<std::optional<PredictedCost>>(plan.steps.size());
     }
-    const flow::GroupCost &group = cost.groups[next++];
-    steps[i] = {group.operations, group.bytes, group.seconds, group.arithmeticSeconds};
+    const std::optional<exec::DeviceLaunch> &device = plan.steps[i].launch.device;
+    const size_t end = std::min(next + (device ? device->bands : 1), cost.groups.size());
+    PredictedCost &predicted = steps[i].emplace();
+    for (; next < end; ++next) {
+      const flow::GroupCost &group = cost.groups[next];
+      predicted.operations += group.operations;
+      predicted.bytes += group.bytes;
+      predicted.seconds += group.seconds;
+      predicted.arithmeticSeconds += group.arithmeticSeconds;
+    }
   }
   if (next != cost.groups.size())
     return std::vector<std::optional<PredictedCost>>(plan.steps.size());

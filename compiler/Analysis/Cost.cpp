@@ -58,6 +58,8 @@ Cost estimate(const Groups &groups) {
     cost.groups.push_back(group.cost);
     GroupCost &added = cost.groups.back();
     added.phase = group.phase;
+    if (group.isBeside)
+      added.seconds -= groups.getMachine().launch;
     for (unsigned op : group.ops)
       added.ops.push_back({body[op].op, body.rows.of(body[op].walked), body[op].products + body[op].scalars});
     if (group.phase == Phase::Graph)

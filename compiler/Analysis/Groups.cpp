@@ -1,6 +1,7 @@
 #include "compiler/Analysis/Groups.h"
 
 #include "compiler/Analysis/LoopOrders.h"
+#include "compiler/Analysis/SharedLaunches.h"
 
 #include <llvm/ADT/SetVector.h>
 
@@ -923,6 +924,8 @@ Groups::Groups(mlir::func::FuncOp function, const GroupOptions &options)
   merger.run();
   groups = merger.list();
   complete = merger.isComplete;
+  if (machine.isGpu() && complete)
+    shareLaunches(groups, *body);
 }
 
 Sweeps Groups::sweepsOf(const Group &group) const {

@@ -37,6 +37,7 @@ struct Group {
   llvm::SmallVector<unsigned, 8> ops;     // numbers in the body, in program order, with those that are computed again
   llvm::SmallVector<unsigned, 4> writes;  // those that other groups read, or that are returned; once for each copy
   llvm::SmallVector<Order, 4> orders;     // in which each of `writes` is stored
+  bool isBeside = false;                  // shares the launch of the group before it
   GroupCost cost;
 
   bool contains(unsigned op) const { return std::binary_search(ops.begin(), ops.end(), op); }
@@ -50,7 +51,7 @@ public:
 
   /// In an order in which they can run: groups of the graph, of the weights, of the forward phase, of the backward
   /// phase. If several could run next, the one that leaves the least memory in use comes first, by the row counts of
-  /// `flow.graph`.
+  /// `flow.graph`. For a GPU, small ones come earlier where they can share a launch (`shareLaunches`).
   const std::vector<Group> &list() const { return groups; }
   /// Whether all groups can run one after the other; anything else is a bug of the merger.
   bool isComplete() const { return complete; }

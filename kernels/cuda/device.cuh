@@ -4,7 +4,8 @@
 /// newer. With HECTOR_EMULATED they call the emulator of runtime/device, so that tests execute the same kernels on
 /// machines without a GPU.
 ///
-/// Grids and blocks have one dimension. A warp has 32 lanes. Functions that take `lanes`, a bit for each lane, must be
+/// Blocks have one dimension. A grid has one or several bands of blocks, each numbered from 0 on: several where loops
+/// share a launch, a band for each of them. A warp has 32 lanes. Functions that take `lanes`, a bit for each lane, must be
 /// called by all of these lanes with the same value, and by none that has left the kernel.
 #pragma once
 
@@ -71,6 +72,13 @@ __device__ __forceinline__ int64_t numBlocks() {
   return machine().place().numBlocks;
 #else
   return static_cast<int64_t>(gridDim.x);
+#endif
+}
+__device__ __forceinline__ int bandNumber() {
+#ifdef HECTOR_EMULATED
+  return machine().place().band;
+#else
+  return static_cast<int>(blockIdx.y);
 #endif
 }
 /// The thread's number in its warp.

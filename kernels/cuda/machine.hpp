@@ -12,8 +12,9 @@ enum class Shuffle : int { Index, Xor, Down, Up };
 struct Place {
   int thread = 0;      // in its block
   int numThreads = 0;  // of a block
-  int64_t block = 0;
+  int64_t block = 0;   // in its band
   int64_t numBlocks = 0;
+  int band = 0;
 };
 
 /// The machine below emulated threads. Every call is made by such a thread, and concerns it, its warp or its block.

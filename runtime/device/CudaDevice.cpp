@@ -252,10 +252,10 @@ private:
     Current current(context);
     std::vector<void *> pointers = arguments.pointers();
     if (int error = firstOf(current, [&] {
-          return driver().LaunchKernel(static_cast<const CudaKernel &>(kernel).function,
-                                       static_cast<unsigned>(shape.blocks), 1, 1, static_cast<unsigned>(shape.threads),
-                                       1, 1, static_cast<unsigned>(shape.sharedBytes), context.stream, pointers.data(),
-                                       nullptr);
+          return driver().LaunchKernel(
+              static_cast<const CudaKernel &>(kernel).function, static_cast<unsigned>(shape.blocks),
+              static_cast<unsigned>(shape.bands), 1, static_cast<unsigned>(shape.threads), 1, 1,
+              static_cast<unsigned>(shape.sharedBytes), context.stream, pointers.data(), nullptr);
         }))
       return failure("launching kernel " + inTicks(kernel.name()) + " (" + toText(shape) + ")", error);
     lastKernel = kernel.name();
@@ -325,7 +325,7 @@ private:
       std::vector<void *> pointers = call.arguments.pointers();
       const CudaDriver::KernelNode node = {static_cast<const CudaKernel *>(call.kernel)->function,
                                            static_cast<unsigned>(call.shape.blocks),
-                                           1,
+                                           static_cast<unsigned>(call.shape.bands),
                                            1,
                                            static_cast<unsigned>(call.shape.threads),
                                            1,

@@ -5,8 +5,8 @@
 namespace hector {
 
 std::string toText(const LaunchShape &shape) {
-  return counted(shape.blocks, "block") + " of " + counted(shape.threads, "thread") + ", " +
-         counted(shape.sharedBytes, "byte") + " of shared memory";
+  return (shape.bands > 1 ? std::to_string(shape.bands) + " times " : "") + counted(shape.blocks, "block") + " of " +
+         counted(shape.threads, "thread") + ", " + counted(shape.sharedBytes, "byte") + " of shared memory";
 }
 
 std::string memoryHelp(const DeviceInfo &device, int64_t needed) {
@@ -108,13 +108,16 @@ Status Device::allowShared(Kernel &kernel, int64_t bytes) {
 Status Device::checkLaunch(const Kernel &kernel, const LaunchShape &shape, const Arguments &arguments) const {
   // The same for every GPU since compute capability 3.0.
   constexpr int64_t kMaxBlocks = 0x7fffffff;
-  constexpr int kMaxThreads = 1024;
+  constexpr int kMaxThreads = 1024, kMaxBands = 65535;
   auto fail = [&](const std::string &why) {
     return Status::failed("kernel " + inTicks(kernel.name()) + " cannot be launched: " + why);
   };
   if (shape.blocks < 0 || shape.blocks > kMaxBlocks)
     return fail("it is to have " + counted(shape.blocks, "block") + "; " + std::to_string(kMaxBlocks) +
                 " are the most");
+  if (shape.bands < 1 || shape.bands > kMaxBands)
+    return fail("it is to have " + counted(shape.bands, "band") + " of blocks; 1 to " + std::to_string(kMaxBands) +
+                " are possible");
   if (shape.threads < 1 || shape.threads > kMaxThreads)
     return fail("a block is to have " + counted(shape.threads, "thread") + "; 1 to " + std::to_string(kMaxThreads) +
                 " are possible");

@@ -38,11 +38,12 @@ struct DeviceInfo {
   int64_t sharedBytes = 0;  // the most that one block can have, after `allowShared`
 };
 
-/// Grids and blocks have one dimension.
+/// Blocks have one dimension. A grid has bands of blocks, which are numbered within their band.
 struct LaunchShape {
-  int64_t blocks = 1;
+  int64_t blocks = 1;       // of a band
   int threads = 1;          // of a block
   int64_t sharedBytes = 0;  // of dynamic shared memory per block
+  int bands = 1;
 };
 
 /// The values of a kernel's parameters, in their order. Holds copies.

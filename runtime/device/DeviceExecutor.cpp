@@ -57,7 +57,7 @@ int64_t numBlocks(int64_t count, int64_t perBlock, const DeviceInfo &device) {
 
 LaunchShape shapeOf(const Launch &launch, const GraphNumbers &numbers, const Pieces &pieces, const DeviceInfo &device) {
   const DeviceLaunch &how = *launch.device;
-  LaunchShape shape = {0, how.threads, how.sharedBytes};
+  LaunchShape shape = {0, how.threads, how.sharedBytes, how.bands};
   switch (how.schedule) {
   case Schedule::Units:
     shape.blocks = numBlocks(numbers.rows[launch.domain], how.threads / how.lanes, device);

@@ -629,6 +629,17 @@ TEST_F(DeviceCallsTest, GridsFollowUnitsPiecesAndNumbers) {
                  "join_by_type 1x256", "scale_rows 1x64", "sum_unsorted 2x64", "join_unsorted 1x256", "wait"}));
 }
 
+TEST_F(DeviceCallsTest, LoopsThatShareALaunchHaveBandsOfBlocks) {
+  Plan plan = devicePlan();
+  plan.steps[2].launch.device->bands = 3;
+  plan.steps[4].launch.device->bands = 2;
+  DeviceExecutor executor = make(plan, kSmall);
+  example::Values(kSmall).setAll(executor, kSmall);
+  EXPECT_EQ(run(executor, Phase::Graph, Phase::Forward),
+            (Log{"in_degree 1x64", "twice 1x64", "scale_rows 3x1x64", "gather 1x64", "sum_by_type 2x2x64",
+                 "join_by_type 1x256", "wait"}));
+}
+
 TEST_F(DeviceCallsTest, LargeGridsStopWhereTheDeviceIsBusy) {
   DeviceExecutor executor = example(randomGraph("", 1, 100'000, 1000, 5));
   const Log log = run(executor);

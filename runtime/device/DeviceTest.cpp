@@ -42,6 +42,12 @@ extern "C" __global__ void reverse(float *x, int64_t sharedNumbers) {
 }
 HECTOR_CUDA_KERNEL(reverse)
 
+/// Block `i` of band `b` adds 100 * b + 10 * numBlocks() + i at its own place.
+extern "C" __global__ void add_place(int64_t *x) {
+  x[bandNumber() * numBlocks() + blockNumber()] += 100 * bandNumber() + 10 * numBlocks() + blockNumber();
+}
+HECTOR_CUDA_KERNEL(add_place)
+
 /// z = x * y + z for one number.
 extern "C" __global__ void multiply_add(const float *x, const float *y, float *z) {
   *z = *x * *y + *z;
@@ -192,6 +198,18 @@ TEST_P(DeviceTest, ALaunchWithoutBlocksDoesNothing) {
   EXPECT_EQ(contents<float>(*device, x), countingFrom(1.0f, 32));
 }
 
+TEST_P(DeviceTest, BandsHaveBlocksOfTheirOwn) {
+  const DeviceMemory x = place(*device, std::vector<int64_t>(6, 0));
+  const LaunchShape shape = {.blocks = 2, .threads = 1, .bands = 3};
+  auto add = [&] { return device->launch(kernel("add_place"), shape, Arguments::of(x.data())); };
+  ASSERT_TRUE(add().isOk());
+  EXPECT_EQ(contents<int64_t>(*device, x), (std::vector<int64_t>{20, 21, 120, 121, 220, 221}));
+  auto recording = device->record(add);
+  ASSERT_TRUE(recording) << recording.status().message();
+  ASSERT_TRUE(device->replay(**recording).isOk());
+  EXPECT_EQ(contents<int64_t>(*device, x), (std::vector<int64_t>{40, 42, 240, 242, 440, 442}));
+}
+
 TEST_P(DeviceTest, SharedMemoryCanBeAsLargeAsTheDeviceSays) {
   Kernel &reverse = kernel("reverse");
   const int64_t bytes = device->info().sharedBytes;
@@ -222,6 +240,10 @@ TEST_P(DeviceTest, ShapesBeyondTheDeviceAreRefused) {
             "kernel `reverse` cannot be launched: a block is to have 0 threads; 1 to 1024 are possible");
   EXPECT_EQ(messageOf(device->launch(reverse, {int64_t{1} << 31, 1}, arguments)),
             "kernel `reverse` cannot be launched: it is to have 2147483648 blocks; 2147483647 are the most");
+  for (int bands : {0, 65536})
+    EXPECT_EQ(messageOf(device->launch(reverse, {.bands = bands}, arguments)),
+              "kernel `reverse` cannot be launched: it is to have " + std::to_string(bands) +
+                  " bands of blocks; 1 to 65535 are possible");
 }
 
 TEST_P(DeviceTest, AKernelIsFoundByItsName) {

@@ -138,7 +138,8 @@ private:
   Status doLaunch(const Kernel &kernel, const LaunchShape &shape, const Arguments &arguments) override {
     auto *entry = static_cast<const EmulatedKernel &>(kernel).entry;
     std::vector<void *> pointers = arguments.pointers();
-    Status status = emulator.launch(entry, shape.blocks, shape.threads, shape.sharedBytes, pointers.data());
+    Status status =
+        emulator.launch(entry, shape.blocks, shape.threads, shape.sharedBytes, pointers.data(), shape.bands);
     return status.isOk() ? checkGuards("kernel " + inTicks(kernel.name())) : status;
   }
 

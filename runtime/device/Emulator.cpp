@@ -110,7 +110,7 @@ ModuleMemory staticMemoryOf(HostEntry *entry) {
 struct Launch {
   HostEntry *entry;
   void **args;
-  int64_t blocks;
+  int64_t blocks;  // of a band
   int threads;
   int64_t sharedBytes;
   uint64_t seed;
@@ -339,7 +339,7 @@ thread_local BlockRunner *current = nullptr;
 
 void BlockRunner::prepare(const Launch &what, int64_t block) {
   launch = &what;
-  where = {0, what.threads, block, what.blocks};
+  where = {0, what.threads, block % what.blocks, what.blocks, static_cast<int>(block / what.blocks)};
   shared.fill(what.sharedBytes);
   staticMemory = what.staticMemory.ofThisThread();
   std::fill(staticMemory.begin(), staticMemory.end(), std::byte{0xff});
@@ -420,7 +420,7 @@ void BlockRunner::fail(const std::string &what) {
 
 std::string BlockRunner::blockText() const {
   return "kernel " + inTicks(kernel) + ", block " + std::to_string(where.block) + " of " +
-         std::to_string(where.numBlocks);
+         std::to_string(where.numBlocks) + (where.band > 0 ? " of band " + std::to_string(where.band) : "");
 }
 
 std::string BlockRunner::stuckText() const {
@@ -789,10 +789,14 @@ struct HandlerStack {
 
 // --- launches -------------------------------------------------------------------------------------------------------
 
-Status Emulator::launch(HostEntry *entry, int64_t blocks, int threads, int64_t sharedBytes, void **args) const {
+Status Emulator::launch(HostEntry *entry, int64_t blocks, int threads, int64_t sharedBytes, void **args,
+                        int bands) const {
   if (blocks < 0 || blocks > INT32_MAX)
     return Status::failed("cannot launch " + counted(blocks, "block") + "; a grid has 0 to " +
                           std::to_string(INT32_MAX));
+  if (bands < 1 || bands > kMaxBands)
+    return Status::failed("cannot launch " + counted(bands, "band") + " of blocks; a grid has 1 to " +
+                          std::to_string(kMaxBands));
   if (threads < 1 || threads > kMaxThreads)
     return Status::failed("cannot launch blocks of " + counted(threads, "thread") + "; a block has 1 to " +
                           std::to_string(kMaxThreads));
@@ -802,7 +806,8 @@ Status Emulator::launch(HostEntry *entry, int64_t blocks, int threads, int64_t s
   const Launch launch = {entry, args, blocks, threads, sharedBytes, seed, staticMemoryOf(entry)};
 
   Random random(seed);
-  std::vector<int32_t> order(static_cast<size_t>(blocks));
+  const int64_t all = blocks * bands;
+  std::vector<int64_t> order(static_cast<size_t>(all));
   std::iota(order.begin(), order.end(), 0);
   for (size_t i = order.size(); i > 1; --i)
     std::swap(order[i - 1], order[random.below(i)]);
@@ -810,10 +815,10 @@ Status Emulator::launch(HostEntry *entry, int64_t blocks, int threads, int64_t s
   static ScratchPool<BlockRunner> runners;
   const FaultHandlers handlers;
   std::mutex mutex;
-  int64_t firstFailed = blocks;  // in the order of launching, so that more threads give the same report
+  int64_t firstFailed = all;  // in the order of launching, so that more threads give the same report
   Status status = Status::ok();
   std::atomic<bool> hasFailed = false;
-  parallelFor(blocks, 1, [&](int64_t begin, int64_t) {
+  parallelFor(all, 1, [&](int64_t begin, int64_t) {
     if (hasFailed)
       return;
     const HandlerStack handlerStack;

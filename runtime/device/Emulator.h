@@ -32,14 +32,17 @@ namespace hector {
 class Emulator {
 public:
   static constexpr int kMaxThreads = 1024;            // of a block
+  static constexpr int kMaxBands = 65535;             // of a grid
   static constexpr int64_t kMaxSharedBytes = 232448;  // of a block, dynamic, on the largest GPU that kernels are for
 
   /// What order threads and blocks run in.
   explicit Emulator(uint64_t seed = 1) : seed(seed) {}
 
-  /// Runs `blocks` blocks of `threads` threads, and returns when all have ended. `entry` is what `HECTOR_CUDA_KERNEL`
-  /// makes of a kernel, and `args` has the addresses of its arguments, in order. May be called from any thread.
-  Status launch(cuda::HostEntry *entry, int64_t blocks, int threads, int64_t sharedBytes, void **args) const;
+  /// Runs `bands` times `blocks` blocks of `threads` threads, and returns when all have ended. `entry` is what
+  /// `HECTOR_CUDA_KERNEL` makes of a kernel, and `args` has the addresses of its arguments, in order. May be called
+  /// from any thread.
+  Status launch(cuda::HostEntry *entry, int64_t blocks, int threads, int64_t sharedBytes, void **args,
+                int bands = 1) const;
 
 private:
   uint64_t seed;

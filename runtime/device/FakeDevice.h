@@ -20,9 +20,9 @@ public:
     facts = {"Fake", 90, multiprocessors, int64_t{1} << 30, 1 << 20, 200 << 10};
   }
 
-  /// "gather 4x64": launches, with blocks and threads; "fill", "allow 65536", "replay", "wait", "lent stream",
-  /// "own stream", and "record gather 4x64 after 0 2" for each launch of a recording, whose launches and fills are
-  /// numbered from 0.
+  /// "gather 4x64" or "gather 2x4x64": launches, with bands, if there are several, blocks and threads; "fill", "allow
+  /// 65536", "replay", "wait", "lent stream", "own stream", and "record gather 4x64 after 0 2" for each launch of a
+  /// recording, whose launches and fills are numbered from 0.
   std::vector<std::string> log;
   /// The arguments of the last launch of each kernel.
   std::map<std::string, Arguments> arguments;
@@ -57,7 +57,8 @@ private:
   };
 
   static std::string textOf(const Kernel &kernel, const LaunchShape &shape) {
-    return kernel.name() + " " + std::to_string(shape.blocks) + "x" + std::to_string(shape.threads);
+    const std::string bands = shape.bands > 1 ? std::to_string(shape.bands) + "x" : "";
+    return kernel.name() + " " + bands + std::to_string(shape.blocks) + "x" + std::to_string(shape.threads);
   }
 
   Result<void *> doAllocate(int64_t bytes) override {

@@ -207,6 +207,9 @@ private:
       return "has blocks of " + counted(device.threads, "thread") + ", which is no multiple of 32 up to 1024";
     if (device.blocks < 1 || device.blocks > 32)
       return "has " + counted(device.blocks, "block") + " for a multiprocessor; 1 to 32 are possible";
+    if (device.bands < 1 || device.bands > (device.schedule == Schedule::Chunks ? 1 : kMostBands))
+      return "has " + counted(device.bands, "band") + " of blocks; 1 to " + std::to_string(kMostBands) +
+             " are possible, and 1 of chunks";
     if (device.sharedBytes < 0 || device.sharedBytes > kMostSharedBytes)
       return "has blocks with " + counted(device.sharedBytes, "byte") + " of shared memory; 0 to " +
              std::to_string(kMostSharedBytes) + " are possible";

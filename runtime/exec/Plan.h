@@ -82,6 +82,9 @@ enum class Schedule : uint8_t {
 /// The most shared memory that a block has on any GPU that kernels are written for.
 inline constexpr int64_t kMostSharedBytes = 227 << 10;
 
+/// The most loops that share a launch.
+inline constexpr int kMostBands = 16;
+
 /// What a launch needs on a GPU. All kernels of a launch have the same parameters: tables that are read, tables that
 /// are written, buffers, index arrays, a pointer for each total, one for what Chunks carry, and `cuda::Sizes`.
 struct DeviceLaunch {
@@ -89,6 +92,7 @@ struct DeviceLaunch {
   int lanes = 1;                        // of a group: 1, 2, 4, 8, 16 or 32, or all threads of the block
   int threads = 256;                    // of a block
   int blocks = 1;                       // of Tiles: that a multiprocessor has room for at a time
+  int bands = 1;                        // loops that share the launch, each with blocks of its own; 1 of Chunks
   int64_t sharedBytes = 0;              // of a block
   std::vector<TableSpec> buffers = {};  // tables that the launch has for itself while it runs
   int64_t tileRows = 1;                 // of Tiles: the most rows of a tile

@@ -130,6 +130,12 @@ TEST(PlanTest, GridsArePossible) {
             step + "blocks of 100 threads, which is no multiple of 32 up to 1024");
   EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.threads = 2048; }),
             step + "blocks of 2048 threads, which is no multiple of 32 up to 1024");
+  const std::string ofBands = " of blocks; 1 to 16 are possible, and 1 of chunks";
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.bands = 16; }), "");
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.bands = 17; }), step + "17 bands" + ofBands);
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.bands = 0; }), step + "0 bands" + ofBands);
+  EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.schedule = Schedule::Chunks, d.bands = 2; }),
+            step + "2 bands" + ofBands);
   EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.sharedBytes = -1; }),
             step + "blocks with -1 bytes of shared memory; 0 to 232448 are possible");
   EXPECT_EQ(deviceFaultOf([](DeviceLaunch &d) { d.sharedBytes = int64_t{1} << 40; }),

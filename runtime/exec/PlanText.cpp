@@ -313,6 +313,7 @@ void writeDevice(std::string &text, const DeviceLaunch &device) {
       text += std::string(" ") + name + "=" + std::to_string(value);
   };
   number("blocks", device.blocks, defaults.blocks);
+  number("bands", device.bands, defaults.bands);
   number("shared_bytes", device.sharedBytes, defaults.sharedBytes);
   number("tile_rows", device.tileRows, defaults.tileRows);
   if (device.rows != defaults.rows)
@@ -584,6 +585,7 @@ private:
     device.lanes = static_cast<int>(line.neededNumber("lanes", kMost));
     device.threads = static_cast<int>(line.neededNumber("threads", kMost));
     device.blocks = static_cast<int>(line.numberOr("blocks", device.blocks, kMost));
+    device.bands = static_cast<int>(line.numberOr("bands", device.bands, kMost));
     device.sharedBytes = line.numberOr("shared_bytes", device.sharedBytes);
     device.tileRows = line.numberOr("tile_rows", device.tileRows);
     if (std::optional<std::string> rows = line.field("rows"))

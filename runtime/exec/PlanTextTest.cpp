@@ -86,7 +86,7 @@ TEST(PlanTextTest, ReadsAllThatALaunchMayHaveOnAGpu) {
   device(2) = {.schedule = Schedule::Chunks, .lanes = 8, .threads = 64, .rows = Domain::DstPair, .partBytes = 80};
   device(3) = {.schedule = Schedule::Chunks, .lanes = 1, .partBytes = 16};
   device(4) = {.schedule = Schedule::Tiles, .blocks = 32, .tileRows = 64};
-  device(6) = {.schedule = Schedule::Units, .lanes = 256};
+  device(6) = {.schedule = Schedule::Units, .lanes = 256, .bands = kMostBands};
   plan.steps[6].launch.totals.at(0).slots = TotalSpec::Slots::Rows;
   device(4).buffers = {{"row", Domain::Edge, {3, 2}, Storage::F64, Order::BySrc}, {"a b", Domain::SrcPair, {}}};
   expectSame(plan, cudaOrigin());

@@ -212,7 +212,8 @@ std::string ModuleLowering::kernelName(flow::GroupOp group) {
 
 std::string ModuleLowering::unique(std::string name) {
   // What emitters add to a kernel's name, for its joins and classes, is no end of a kernel's name.
-  if (llvm::StringRef text = name; text.contains("_join") || text.ends_with("_cut") || text.ends_with("_walk"))
+  if (llvm::StringRef text = name;
+      text.contains("_join") || text.ends_with("_cut") || text.ends_with("_walk") || text.ends_with("_band"))
     name += "_";
   std::string candidate = name;
   for (unsigned i = 2; !names.insert(candidate).second; ++i)
@@ -255,7 +256,7 @@ void ModuleLowering::lowerConstant(flow::ConstantOp number, llvm::DenseMap<mlir:
   auto launch = atStart.create<kern::LaunchOp>(
       location, mlir::TypeRange(type), mlir::FlatSymbolRefAttr::get(kernel.getSymNameAttr()), mlir::ValueRange(),
       flow::PhaseAttr::get(module.getContext(), flow::Phase::Graph),
-      builder.getArrayAttr({flow::OrderAttr::get(module.getContext(), Order::None)}));
+      builder.getArrayAttr({flow::OrderAttr::get(module.getContext(), Order::None)}), mlir::UnitAttr());
   tables[number.getResult()] = {launch.getResult(0), Order::None, "number"};
 }
 
@@ -287,7 +288,7 @@ mlir::LogicalResult ModuleLowering::lowerGroup(flow::GroupOp group, llvm::DenseM
   }
   auto launch =
       builder.create<kern::LaunchOp>(group.getLoc(), types, mlir::FlatSymbolRefAttr::get(kernel.getSymNameAttr()),
-                                     inputs, group.getPhaseAttr(), builder.getArrayAttr(orders));
+                                     inputs, group.getPhaseAttr(), builder.getArrayAttr(orders), group.getBesideAttr());
   for (unsigned i = 0; i < group.getNumResults(); ++i)
     tables[group.getResult(i)] = {launch.getResult(i), group.getOrder(i), names[inputs.size() + i]};
   return mlir::success();

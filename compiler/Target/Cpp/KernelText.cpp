@@ -20,24 +20,13 @@ using mlir::Value;
 
 //===- Names -----------------------------------------------------------------------------------------------------===//
 
-/// `base` as a word of C++.
-static std::string asWord(llvm::StringRef base) {
-  std::string name;
-  for (char c : base)
-    name += llvm::isAlnum(c) ? c : '_';
-  return name.empty() || llvm::isDigit(name.front()) ? "t" + name : name;
-}
-
 std::string KernelText::uniqueInKernel(llvm::StringRef base) {
-  std::string name = asWord(base), candidate = name;
-  for (int i = 2; !taken.insert(candidate).second; ++i)
-    candidate = name + "_" + std::to_string(i);
-  return candidate;
+  return cpp::uniqueName(taken, base);
 }
 
 std::string KernelText::unique(llvm::StringRef base) {
   // Next to a table `att`, its current row is `att_edge`.
-  std::string name = asWord(base);
+  std::string name = cpp::asWord(base);
   if (taken.contains(name) && !levels.empty())
     name += "_" + cpp::levelName(levels.back());
   name = uniqueInKernel(name);
@@ -218,29 +207,8 @@ std::string KernelText::apply(kern::MapOp map, const std::vector<std::string> &i
 
 //===- The kernel ------------------------------------------------------------------------------------------------===//
 
-/// Names that generated code has for itself, and words of C++.
-static constexpr const char *kReserved[] = {
-    "begin", "count", "cpu", "end", "first", "fixed", "frame", "from", "head", "hector", "distance", "k", "nearest",
-    "firstRow", "last", "lastRow", "part", "piece", "r", "row", "rows", "scratch", "sizes", "space", "target", "types",
-    "Id", "ahead", "blockMemory", "c", "carry", "cuda", "enter", "fetch", "finish", "groupMemory", "i", "index",
-    "isThere", "join", "joinMemory", "lanes", "look", "next", "Part", "random", "read", "Read", "start", "take", "to",
-    "unit", "Unit", "value", "walk",
-    // Rows of loops.
-    "dst_pair", "edge", "etype", "node", "ntype", "one", "src_pair",
-    // C++
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
-    "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const",
-    "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double",
-    "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
-    "inline", "int", "int64_t", "linux", "long", "main", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
-    "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires",
-    "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template",
-    "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "uint8_t", "union", "unix",
-    "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq"};
-
 void KernelText::nameTables() {
-  for (const char *name : kReserved)
-    taken.insert(name);
+  taken = cpp::reservedNames();
   for (int i = 0; i < 8; ++i) {
     taken.insert("k" + std::to_string(i));
     taken.insert("r" + std::to_string(i));

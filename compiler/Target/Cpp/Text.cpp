@@ -26,6 +26,50 @@ int64_t roundUp(int64_t value, int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
+//===- Names -----------------------------------------------------------------------------------------------------===//
+
+/// Names that generated code has for itself, and words of C++.
+static constexpr const char *kReserved[] = {
+    "begin", "block", "count", "cpu", "end", "first", "fixed", "frame", "from", "head", "hector", "distance", "k",
+    "nearest", "firstRow", "last", "lastRow", "part", "piece", "r", "row", "rows", "scratch", "sizes", "space",
+    "target", "types", "Id", "ahead", "blockMemory", "c", "carry", "cuda", "enter", "fetch", "finish", "groupMemory",
+    "i", "index", "isThere", "join", "joinMemory", "lanes", "look", "next", "Part", "random", "read", "Read", "start",
+    "take", "to", "unit", "Unit", "value", "walk",
+    // Rows of loops.
+    "dst_pair", "edge", "etype", "node", "ntype", "one", "src_pair",
+    // C++
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
+    "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const",
+    "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double",
+    "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
+    "inline", "int", "int64_t", "linux", "long", "main", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
+    "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires",
+    "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template",
+    "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "uint8_t", "union", "unix",
+    "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq"};
+
+llvm::StringSet<> reservedNames() {
+  llvm::StringSet<> names;
+  for (const char *name : kReserved)
+    names.insert(name);
+  return names;
+}
+
+std::string asWord(llvm::StringRef base) {
+  std::string name;
+  for (char c : base)
+    name += llvm::isAlnum(c) ? c : '_';
+  return name.empty() || llvm::isDigit(name.front()) ? "t" + name : name;
+}
+
+std::string uniqueName(llvm::StringSet<> &taken, llvm::StringRef base) {
+  const std::string name = asWord(base);
+  std::string candidate = name;
+  for (int i = 2; !taken.insert(candidate).second; ++i)
+    candidate = name + "_" + std::to_string(i);
+  return candidate;
+}
+
 bool hasWord(const std::string &text, const std::string &word) {
   auto isPart = [&](size_t i) { return i < text.size() && (llvm::isAlnum(text[i]) || text[i] == '_'); };
   for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))

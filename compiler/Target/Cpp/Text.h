@@ -6,6 +6,7 @@
 
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/SmallVector.h>
+#include <llvm/ADT/StringSet.h>
 
 #include <cstdint>
 #include <optional>
@@ -42,6 +43,15 @@ std::optional<llvm::SmallVector<int64_t>> stridesOf(mlir::AffineExpr offset, uns
 mlir::AffineExpr rowMajor(llvm::ArrayRef<int64_t> sizes, mlir::MLIRContext *context);
 /// `place` times `size`.
 std::string times(const std::string &place, int64_t size);
+
+//===- Names -----------------------------------------------------------------------------------------------------===//
+
+/// Names that generated code has for itself, and words of C++.
+llvm::StringSet<> reservedNames();
+/// `base` as a word of C++.
+std::string asWord(llvm::StringRef base);
+/// A word that is not taken yet, and is from then on: "att", else "att_2".
+std::string uniqueName(llvm::StringSet<> &taken, llvm::StringRef base);
 
 //===- Domains ---------------------------------------------------------------------------------------------------===//
 

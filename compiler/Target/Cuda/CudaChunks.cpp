@@ -348,10 +348,10 @@ void CudaWriter::writeChunks(Writer &out) {
         loaded.insert(load);
       }
     if (isInRuns() && !isCheap && numInFlight() > 1)
-      for (const auto &[type, parameter] : parameters())
-        if (cpp::hasWord(body.text(), parameter + "[" + row + "]") ||
-            cpp::hasWord(body.text(), parameter + " + " + row))
-          prologue.push_back(type + parameter + " = cuda::aligned(this->" + parameter + ");");
+      for (const Parameter &parameter : parameters())
+        if (cpp::hasWord(body.text(), parameter.name + "[" + row + "]") ||
+            cpp::hasWord(body.text(), parameter.name + " + " + row))
+          prologue.push_back(parameter.type + parameter.name + " = cuda::aligned(this->" + parameter.name + ");");
     body.line("return {" + llvm::join(ofRow.names, ", ") + "};");
   });
   readFields(ofRow, "read");
@@ -409,8 +409,8 @@ void CudaWriter::writeChunks(Writer &out) {
 
   writeSummary(out);
   out.open("struct " + name);
-  for (const auto &[type, parameter] : parameters())
-    out.line(type + parameter + ";");
+  for (const Parameter &parameter : parameters())
+    out.line(parameter.type + parameter.name + ";");
   out.line("cuda::Sizes sizes;");
   if (!masks.empty())
     out.line("cuda::Random random;");
@@ -446,8 +446,8 @@ void CudaWriter::writeChunks(Writer &out) {
   auto writeKernel = [&](const std::string &title, const std::string &call) {
     writeHead(out, title, kThreads);
     std::string line = "const " + name + " walk = {";
-    for (const auto &[type, parameter] : parameters())
-      line += parameter + ", ";
+    for (const Parameter &parameter : parameters())
+      line += parameter.name + ", ";
     line += masks.empty() ? "sizes, " : "sizes, *sizes.random, ";
     if (groupBytes > 0)
       line += "cuda::sharedMemory<unsigned char>() + " + std::to_string(base) + " + cuda::threadInBlock() / " +

@@ -641,15 +641,18 @@ void CudaWriter::writeJoins(Writer &out) {
     written += (written.empty() ? "" : ", ") + tables.at(total.getTable());
   out.line("");
   out.comment("Joins what the pieces of " + symbol + " left for " + written + ".");
-  writeHead(out, name, cuda::kJoinThreads);
-  out.line("int64_t block = cuda::blockInGrid();");
+  if (use == Use::Band) {
+    writeHead(out, name, cuda::kJoinThreads, 1, "int64_t &block, ");
+  } else {
+    writeHead(out, name, cuda::kJoinThreads);
+    out.line("int64_t block = cuda::blockInGrid();");
+  }
   for (kern::TotalOp total : totals) {
     out.openBlock();
     writeJoin(out, total);
     out.close();
   }
-  out.close();
-  out.line("HECTOR_CUDA_KERNEL(" + name + ")");
+  writeEnd(out, name);
 }
 
 void CudaWriter::writeJoin(Writer &out, kern::TotalOp total) {

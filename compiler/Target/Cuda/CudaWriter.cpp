@@ -35,8 +35,8 @@ static constexpr int64_t kFewRegisters = 40;
 static constexpr int kSmallBlock = 4;
 static constexpr int64_t kThreeBlockRegisters = 80;
 
-CudaWriter::CudaWriter(kern::KernelOp kernel, std::string symbol, cuda::Precision precision)
-    : KernelText(kernel, std::move(symbol), "cuda::"), precision(precision) {}
+CudaWriter::CudaWriter(kern::KernelOp kernel, std::string symbol, cuda::Precision precision, Use use)
+    : KernelText(kernel, std::move(symbol), "cuda::"), precision(precision), use(use) {}
 
 std::string CudaWriter::count(Domain domain) const {
   return "sizes.rows[" + space + cpp::domainConstant(domain) + "]";
@@ -594,17 +594,18 @@ void CudaWriter::writeOp(Operation &op) {
 
 //===- The kernel ------------------------------------------------------------------------------------------------===//
 
-/// Parameters of all kernels of a launch.
-std::vector<std::pair<std::string, std::string>> CudaWriter::parameters() {
-  std::vector<std::pair<std::string, std::string>> list;
+Parameters CudaWriter::parameters() {
+  Parameters list;
   for (mlir::BlockArgument argument : kernel.getBody().getArguments()) {
     auto type = mlir::cast<RowsType>(argument.getType());
     bool isRead = argument.getArgNumber() < kernel.getInputs();
     list.push_back({std::string(isRead ? "const " : "") + cpp::storageName(space, type.getElementType()) + " *",
                     tables.at(argument)});
   }
+  // Lanes read from buffers what others put there before a barrier: a compiler that is told that nobody else writes
+  // may read too early.
   for (const auto &[type, name] : bufferParameters)
-    list.push_back({type + " *", name});
+    list.push_back({type + " *", name, false});
   for (const std::string &name : formNames)
     list.push_back({"const Id *", formVariables.lookup(name)});
   for (size_t i = 0; i < totals.size(); ++i)
@@ -612,19 +613,23 @@ std::vector<std::pair<std::string, std::string>> CudaWriter::parameters() {
   return list;
 }
 
-/// The first lines of a kernel. All kernels of a launch have the same parameters.
-void CudaWriter::writeHead(Writer &out, const std::string &name, int threads, int blocks) {
-  std::string line = "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) +
-                     (blocks > 1 ? ", " + std::to_string(blocks) : "") + ") " + name + "(";
-  for (const auto &[type, name] : parameters()) {
-    // Lanes read from buffers what others put there before a barrier: a compiler that is told that nobody else writes
-    // may read too early.
-    const bool isBuffer = llvm::any_of(bufferParameters, [&](const auto &buffer) { return buffer.second == name; });
-    line += type + (isBuffer ? "" : "__restrict__ ") + name + ", ";
-  }
+/// The first lines of a kernel, or of what is called in a band. `first` are parameters before those of the launch.
+void CudaWriter::writeHead(Writer &out, const std::string &name, int threads, int blocks, const std::string &first) {
+  std::string line = use == Use::Band ? "__device__ __forceinline__ void "
+                                      : "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) +
+                                            (blocks > 1 ? ", " + std::to_string(blocks) : "") + ") ";
+  line += name + "(" + first;
+  for (const Parameter &parameter : parameters())
+    line += parameter.text() + ", ";
   if (isChunked)
     line += "void *__restrict__ carry, ";
-  out.open(line + "const cuda::Sizes sizes)");
+  out.open(line + "const cuda::Sizes " + (use == Use::Band ? "&" : "") + "sizes)");
+}
+
+void CudaWriter::writeEnd(Writer &out, const std::string &name) const {
+  out.close();
+  if (use == Use::Kernel)
+    out.line("HECTOR_CUDA_KERNEL(" + name + ")");
 }
 
 void CudaWriter::write(Writer &out) {
@@ -715,8 +720,7 @@ void CudaWriter::write(Writer &out) {
   if (llvm::any_of(buffers, [](const auto &entry) { return !entry.second.operand.empty(); }))
     out.line("cuda::syncBlock();");
   out.append(body);
-  out.close();
-  out.line("HECTOR_CUDA_KERNEL(" + symbol + ")");
+  writeEnd(out, symbol);
   if (!totals.empty())
     writeJoins(out);
 }

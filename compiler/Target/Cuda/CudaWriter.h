@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/Target/Cpp/KernelText.h"
+#include "compiler/Target/Cuda/Bands.h"
 #include "kernels/cuda/division.hpp"
 
 #include <optional>
@@ -13,10 +14,14 @@ namespace hector {
 
 class CudaWriter : public KernelText {
 public:
-  CudaWriter(kern::KernelOp kernel, std::string symbol, cuda::Precision precision);
+  /// A kernel that is launched, or a function that is called in a band of a shared launch.
+  enum class Use { Kernel, Band };
+  CudaWriter(kern::KernelOp kernel, std::string symbol, cuda::Precision precision, Use use = Use::Kernel);
 
   /// Writes the kernel, and the join of its totals: `SYMBOL_join`.
   void write(Writer &out);
+  /// Parameters of all kernels of a launch, once they are written.
+  Parameters parameters();
   /// Why the kernel has no code for a GPU; empty if it has.
   std::string refusal;
   exec::DeviceLaunch launch;
@@ -59,8 +64,8 @@ private:
   void chooseWide();
   /// Whether each row of the loop leaves what it adds to its totals, instead of the pieces.
   bool hasTotalsByRow();
-  std::vector<std::pair<std::string, std::string>> parameters();
-  void writeHead(Writer &out, const std::string &name, int threads, int blocks = 1);
+  void writeHead(Writer &out, const std::string &name, int threads, int blocks = 1, const std::string &first = "");
+  void writeEnd(Writer &out, const std::string &name) const;
   void writePieces();
   bool canChunk();
   bool fitsShared(int64_t partBytes);
@@ -198,6 +203,7 @@ private:
 
   Writer body;
   cuda::Precision precision;
+  Use use;
   int lanes = 1;
   bool isTiled = false;      // a warp or a block takes pieces of rows; else a group takes units
   bool isOfBlocks = false;   // a block does

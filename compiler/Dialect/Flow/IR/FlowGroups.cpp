@@ -148,6 +148,8 @@ ParseResult GroupOp::parse(OpAsmParser &parser, OperationState &state) {
   state.getOrAddProperties<Properties>().loop = LoopAttr::get(context, loop);
   state.getOrAddProperties<Properties>().domain = DomainAttr::get(context, domain);
   state.getOrAddProperties<Properties>().phase = PhaseAttr::get(context, phase);
+  if (succeeded(parser.parseOptionalKeyword("beside")))
+    state.getOrAddProperties<Properties>().beside = UnitAttr::get(context);
   SmallVector<OpAsmParser::Argument> arguments;
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
   FunctionType type;
@@ -180,7 +182,7 @@ ParseResult GroupOp::parse(OpAsmParser &parser, OperationState &state) {
 
 void GroupOp::print(OpAsmPrinter &printer) {
   printer << ' ' << stringifyLoop(getLoop()) << ' ' << stringifyDomain(getDomain()) << ' ' << stringifyPhase(getPhase())
-          << " (";
+          << (getBeside() ? " beside (" : " (");
   llvm::interleaveComma(llvm::zip_equal(getBody().getArguments(), getInputs()), printer, [&](auto pair) {
     auto [argument, input] = pair;
     printer << argument << " = " << input;
@@ -193,7 +195,7 @@ void GroupOp::print(OpAsmPrinter &printer) {
                           [&](Attribute order) { printer << stringifyOrder(cast<OrderAttr>(order).getValue()); });
     printer << ')';
   }
-  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {"loop", "domain", "phase", "orders"});
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {"loop", "domain", "phase", "orders", "beside"});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }

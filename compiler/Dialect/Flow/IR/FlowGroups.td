@@ -14,7 +14,8 @@ def Flow_GroupOp : Flow_Op<"group", [IsolatedFromAbove, SingleBlock]> {
   let summary = "One loop: ops whose values stay in registers, with what the loop reads and writes on its face.";
   let description = [{
     A group is written `flow.group LOOP DOMAIN PHASE (inputs) : types { ops }`. `DOMAIN` is the finest domain that the
-    loop walks, `PHASE` says when it runs. The loop is one of
+    loop walks, `PHASE` says when it runs. With `beside` after the phase, the group may share a launch of a GPU with the
+    group before it. The loop is one of
 
     - `flat`: walks the rows of one domain. Sums over a type, or over everything, may end it.
     - `by_dst`: walks nodes, their destination pairs, and the edges of those; `by_src` is the same by source. These are
@@ -49,7 +50,7 @@ def Flow_GroupOp : Flow_Op<"group", [IsolatedFromAbove, SingleBlock]> {
     ```
   }];
   let arguments = (ins Variadic<Flow_Rows>:$inputs, Flow_LoopAttr:$loop, Flow_DomainAttr:$domain, Flow_PhaseAttr:$phase,
-                       OptionalAttr<ArrayAttr>:$orders);
+                       OptionalAttr<ArrayAttr>:$orders, UnitAttr:$beside);
   let results = (outs Variadic<Flow_Rows>:$results);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;

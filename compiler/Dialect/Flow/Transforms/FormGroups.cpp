@@ -371,7 +371,7 @@ void GroupBuilder::buildStarts() {
         starts.insert(start);
   for (Value start : starts) {
     auto result = builder.create<GroupOp>(start.getLoc(), start.getType(), mlir::ValueRange(), Loop::Flat, Domain::One,
-                                          Phase::Graph, mlir::ArrayAttr());
+                                          Phase::Graph, mlir::ArrayAttr(), false);
     mlir::OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&result.getBody());
     Operation *constant = builder.clone(*start.getDefiningOp());
@@ -408,7 +408,7 @@ void GroupBuilder::build(const Group &group) {
   }
   mlir::Location location = locationOf(group);
   auto result = builder.create<GroupOp>(location, types, operands, group.kind.loop, group.domain, group.phase,
-                                        hasOwnOrder ? mlir::ArrayAttr() : builder.getArrayAttr(orders));
+                                        hasOwnOrder ? mlir::ArrayAttr() : builder.getArrayAttr(orders), group.isBeside);
   mlir::OpBuilder::InsertionGuard guard(builder);
   mlir::Block *block = builder.createBlock(&result.getBody());
   IRMapping inside;

@@ -55,7 +55,8 @@ def Kern_KernelOp : Kern_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock, N
 def Kern_LaunchOp : Kern_Op<"launch", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs a kernel on tables, and gives the tables that it writes.";
   let description = [{
-    The phase says when: once per graph, once per update of the parameters, or in every step.
+    The phase says when: once per graph, once per update of the parameters, or in every step. With `beside`, the kernel
+    may share a launch of a GPU with the one before it.
     - (C1) the symbol is a kernel of the module, and operands and results have the types of its arguments.
     - (C2) there is a `#flow.order` for each result: that in which its rows are stored.
     ```mlir
@@ -63,9 +64,12 @@ def Kern_LaunchOp : Kern_Op<"launch", [Pure, DeclareOpInterfaceMethods<SymbolUse
         : (!flow.rows<src_pair, 64xf32, device>) -> !flow.rows<node, 64xf32, device>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Flow_Rows>:$inputs, Flow_PhaseAttr:$phase, ArrayAttr:$orders);
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Flow_Rows>:$inputs, Flow_PhaseAttr:$phase, ArrayAttr:$orders,
+                       UnitAttr:$beside);
   let results = (outs Variadic<Flow_Rows>:$results);
-  let assemblyFormat = "$kernel `(` $inputs `)` $phase `in` $orders attr-dict `:` functional-type($inputs, $results)";
+  let assemblyFormat = [{
+    $kernel `(` $inputs `)` $phase (`beside` $beside^)? `in` $orders attr-dict `:` functional-type($inputs, $results)
+  }];
   let hasVerifier = 1;
 }
 

@@ -15,6 +15,17 @@ func.func @flat(%x: !flow.rows<node, 4xf32, device>) -> !flow.rows<one, 4xf32, d
   return %r#1 : !flow.rows<one, 4xf32, device>
 }
 
+// A group may share the launch of the one before it.
+// CHECK-LABEL: func.func @beside
+// CHECK: flow.group flat etype weights beside (%{{.*}} = %arg0) : (!flow.rows<etype, f32, device>) -> !flow.rows<etype, f32, device> {
+func.func @beside(%w: !flow.rows<etype, f32, device>) -> !flow.rows<etype, f32, device> {
+  %r = flow.group flat etype weights beside (%a = %w) : (!flow.rows<etype, f32, device>) -> !flow.rows<etype, f32, device> {
+    %0 = flow.exp %a : <etype, f32, device> -> <etype, f32, device>
+    flow.yield %0 : !flow.rows<etype, f32, device>
+  }
+  return %r : !flow.rows<etype, f32, device>
+}
+
 // CHECK-LABEL: func.func @by_dst
 // CHECK: flow.group by_dst edge backward
 // CHECK-NEXT: %[[S:.*]] = flow.sweep -> !flow.rows<node, f32, device> {

@@ -9,7 +9,11 @@ func.func @layer(%s: !flow.rows<src_pair, 64xf32, device>, %a: !flow.rows<edge, 
   %out:2 = kern.launch @traversal(%s, %a) <forward> in [#flow.order<none>, #flow.order<by_src>]
       : (!flow.rows<src_pair, 64xf32, device>, !flow.rows<edge, f32, device>)
       -> (!flow.rows<node, 64xf32, device>, !flow.rows<src_pair, f32, device>)
-  return %out#0, %out#1 : !flow.rows<node, 64xf32, device>, !flow.rows<src_pair, f32, device>
+  // CHECK: kern.launch @traversal(%{{.*}}, %{{.*}}) <backward> beside in [
+  %again:2 = kern.launch @traversal(%s, %a) <backward> beside in [#flow.order<none>, #flow.order<by_src>]
+      : (!flow.rows<src_pair, 64xf32, device>, !flow.rows<edge, f32, device>)
+      -> (!flow.rows<node, 64xf32, device>, !flow.rows<src_pair, f32, device>)
+  return %out#0, %again#1 : !flow.rows<node, 64xf32, device>, !flow.rows<src_pair, f32, device>
 }
 
 // CHECK-LABEL: kern.kernel @traversal by_src edge reads 2 (%{{.*}}: !flow.rows<src_pair, 64xf32, device>, %{{.*}}: !flow.rows<edge, f32, device>, %{{.*}}: !flow.rows<node, 64xf32, device>, %{{.*}}: !flow.rows<src_pair, f32, device>) {
