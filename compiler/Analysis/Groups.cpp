@@ -925,7 +925,7 @@ Groups::Groups(mlir::func::FuncOp function, const GroupOptions &options)
   groups = merger.list();
   complete = merger.isComplete;
   if (machine.isGpu() && complete)
-    shareLaunches(groups, *body);
+    shareLaunches(groups, *body, machine);
 }
 
 Sweeps Groups::sweepsOf(const Group &group) const {

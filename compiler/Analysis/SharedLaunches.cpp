@@ -2,17 +2,19 @@
 
 namespace hector::flow {
 
-/// Whether a group has few rows, on any graph. Tables of the graph phase have a launch each, which runs once.
-static bool isSmall(const Group &group) {
+/// Whether a group takes little longer than its launch. Large ones gain nothing, and what they write would be in memory
+/// for longer. Tables of the graph phase have a launch each, which runs once.
+static bool isSmall(const Group &group, const Machine &machine) {
+  constexpr double kMostLaunches = 8;
   return group.phase != Phase::Graph && !group.kind.isTraversal() &&
-         (group.domain == Domain::EdgeType || group.domain == Domain::NodeType || group.domain == Domain::One);
+         (group.domain == Domain::EdgeType || group.domain == Domain::NodeType || group.domain == Domain::One) &&
+         group.cost.seconds <= kMostLaunches * machine.launch;
 }
 
-static bool canShare(const Group &a, const Group &b) {
-  return isSmall(a) && isSmall(b) && a.phase == b.phase && a.domain == b.domain;
-}
-
-void shareLaunches(std::vector<Group> &groups, const Body &body) {
+void shareLaunches(std::vector<Group> &groups, const Body &body, const Machine &machine) {
+  auto canShare = [&](const Group &a, const Group &b) {
+    return isSmall(a, machine) && isSmall(b, machine) && a.phase == b.phase && a.domain == b.domain;
+  };
   std::vector<llvm::SmallVector<unsigned, 4>> launches;  // the groups of each
   std::vector<unsigned> launchOf(body.size());           // of each table: the one that writes it
   for (auto [number, group] : llvm::enumerate(groups)) {

@@ -641,11 +641,12 @@ std::optional<Importer::Result> Importer::resolveResult(const Expr &expr) {
     current = kNoFrame;
     return std::nullopt;
   }
-  if (variable && key && !slot) {
+  if (variable && key) {
     bool isKept = false;
     for (const auto &[table, kept] : tables)
       isKept |= table.second == key->value;
-    error(expr.place, "`" + variable->name + "` is no loop variable of this model")
+    error(expr.place, slot ? "`" + variable->name + "` is " + describe(slot->item) + " here, and no loop variable"
+                           : "`" + variable->name + "` is no loop variable of this model")
         .suggest(isKept ? "write `return \"" + key->value + "\"`"
                         : "return what a loop has kept, by the loop's variable: after `for n in g.nodes():`, n[\"" +
                               key->value + "\"]");

@@ -12,9 +12,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
+#include <link.h>
 #include <optional>
 #include <string_view>
 
@@ -201,7 +203,29 @@ Result<Library> Library::open(const std::string &path) {
   return Status::failed(std::string("compiled code cannot be loaded: ") + (reason ? reason : path));
 }
 
+/// Whether all parts of a library that are loaded are in the file. The loader does not look: where the end is missing,
+/// touching it ends the program.
+static bool isWholeLibrary(std::span<const std::byte> bytes) {
+  ElfW(Ehdr) head;
+  if (bytes.size() < sizeof(head))
+    return false;
+  std::memcpy(&head, bytes.data(), sizeof(head));
+  const size_t size = bytes.size();
+  if (std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_phentsize != sizeof(ElfW(Phdr)) ||
+      head.e_phoff > size || head.e_phnum > (size - head.e_phoff) / sizeof(ElfW(Phdr)))
+    return false;
+  for (size_t i = 0; i < head.e_phnum; ++i) {
+    ElfW(Phdr) part;
+    std::memcpy(&part, bytes.data() + head.e_phoff + i * sizeof(part), sizeof(part));
+    if (part.p_type == PT_LOAD && (part.p_offset > size || part.p_filesz > size - part.p_offset))
+      return false;
+  }
+  return true;
+}
+
 Result<Library> loadCode(std::span<const std::byte> bytes) {
+  if (!isWholeLibrary(bytes))
+    return Status::failed("compiled code cannot be loaded: it is no library, or a part of it is missing");
   // A new name each time: the loader takes a file of a name that it knows for the one that it has loaded.
   auto folder = BuildFolder::createTemporary();
   if (!folder)

@@ -261,9 +261,18 @@ TEST_F(JitTest, CodeTravelsAsBytes) {
   auto library = loadCode(bytes);
   ASSERT_TRUE(library) << library.status().message();
   EXPECT_EQ(call(*library), 42);
-  auto broken = loadCode(std::span(bytes).first(8));
-  ASSERT_FALSE(broken);
-  EXPECT_TRUE(broken.status().message().starts_with("compiled code cannot be loaded: ")) << broken.status().message();
+}
+
+TEST_F(JitTest, CodeThatIsCutOffIsNotLoaded) {
+  Setting given("HECTOR_CXX", makeCompiler().c_str());
+  auto code = findOrCompile(request());
+  ASSERT_TRUE(code) << code.status().message();
+  for (size_t size : {size_t{0}, size_t{8}, size_t{63}, size_t{64}, size_t{200}, code->bytes.size() / 2}) {
+    auto broken = loadCode(code->bytes.first(size));
+    ASSERT_FALSE(broken) << size;
+    EXPECT_EQ(broken.status().message(),
+              "compiled code cannot be loaded: it is no library, or a part of it is missing");
+  }
 }
 
 TEST_F(JitTest, NamesStayInTheFolder) {
