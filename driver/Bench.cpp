@@ -129,32 +129,35 @@ Result<Program> import(const Subject &subject, NumberType numbers) {
 }
 
 /// What is predicted for each step of a plan. Groups become launches in their order, or bands of one; only constants
-/// have launches besides. Nothing is predicted if that does not work out.
+/// have launches besides, which come first. Nothing is predicted if that does not work out.
 std::vector<std::optional<PredictedCost>> predictSteps(const exec::Plan &plan, const flow::Cost &cost) {
-  std::vector<std::optional<PredictedCost>> steps(plan.steps.size());
+  const std::vector<std::optional<PredictedCost>> none(plan.steps.size());
+  auto loopsOf = [](const exec::Step &step) { return step.launch.device ? step.launch.device->bands : 1; };
+  size_t loops = 0;
+  for (const exec::Step &step : plan.steps)
+    loops += loopsOf(step);
+  size_t constants = loops - std::min(loops, cost.groups.size());
+  std::vector<std::optional<PredictedCost>> steps = none;
   size_t next = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
-    const bool isConstant = plan.steps[i].launch.inputs.empty() && plan.steps[i].launch.forms.empty();
-    if (next == cost.groups.size() ||
-        static_cast<uint8_t>(cost.groups[next].phase) != static_cast<uint8_t>(plan.steps[i].phase)) {
-      if (isConstant)
-        continue;
-      return std::vector<std::optional<PredictedCost>>(plan.steps.size());
+    const exec::Step &step = plan.steps[i];
+    if (constants > 0 && step.launch.inputs.empty() && step.launch.forms.empty()) {
+      --constants;
+      continue;
     }
-    const std::optional<exec::DeviceLaunch> &device = plan.steps[i].launch.device;
-    const size_t end = std::min(next + (device ? device->bands : 1), cost.groups.size());
     PredictedCost &predicted = steps[i].emplace();
-    for (; next < end; ++next) {
-      const flow::GroupCost &group = cost.groups[next];
+    for (int loop = 0; loop < loopsOf(step); ++loop) {
+      if (next == cost.groups.size() ||
+          static_cast<uint8_t>(cost.groups[next].phase) != static_cast<uint8_t>(step.phase))
+        return none;
+      const flow::GroupCost &group = cost.groups[next++];
       predicted.operations += group.operations;
       predicted.bytes += group.bytes;
       predicted.seconds += group.seconds;
       predicted.arithmeticSeconds += group.arithmeticSeconds;
     }
   }
-  if (next != cost.groups.size())
-    return std::vector<std::optional<PredictedCost>>(plan.steps.size());
-  return steps;
+  return next == cost.groups.size() ? steps : none;
 }
 
 /// A plan, and what its steps should cost.

@@ -100,6 +100,26 @@ TEST_F(BenchTest, ProfilesTheKernelsOfAStep) {
   EXPECT_EQ(kernels.back().phase, exec::Phase::Backward);
 }
 
+TEST_F(BenchTest, ConstantsAreNotPredicted) {
+  // Tables for a start and of the graph alone come first, in one phase.
+  std::ofstream(path("layer.hec")) << R"(def layer(g, x: Node[d]):
+    top = 2.0
+    for n in g.nodes():
+        n["degree"] = sum(1.0 for e in n.incoming_edges())
+    for n in g.nodes():
+        top = max(top, sum(n.x))
+    for n in g.nodes():
+        n["out"] = n.x * top / (n["degree"] + 1.0)
+    return n["out"]
+)";
+  const std::vector<BenchResult> results = measure(read(""), {.profile = true, .keepFolder = {}, .onTask = {}});
+  EXPECT_EQ(results.at(0).failure, "");
+  EXPECT_GT(results[0].predicted.bytes, 0);
+  ASSERT_FALSE(results[0].kernels.empty());
+  for (const KernelProfile &kernel : results[0].kernels)
+    EXPECT_TRUE(kernel.predicted) << kernel.name;
+}
+
 TEST_F(BenchTest, KeepsInputsAndResults) {
   BenchOptions options;
   options.keepFolder = folder.string();

@@ -111,6 +111,7 @@ struct Launch {
   HostEntry *entry;
   void **args;
   int64_t blocks;  // of a band
+  int bands;
   int threads;
   int64_t sharedBytes;
   uint64_t seed;
@@ -420,7 +421,7 @@ void BlockRunner::fail(const std::string &what) {
 
 std::string BlockRunner::blockText() const {
   return "kernel " + inTicks(kernel) + ", block " + std::to_string(where.block) + " of " +
-         std::to_string(where.numBlocks) + (where.band > 0 ? " of band " + std::to_string(where.band) : "");
+         std::to_string(where.numBlocks) + (launch->bands > 1 ? " of band " + std::to_string(where.band) : "");
 }
 
 std::string BlockRunner::stuckText() const {
@@ -803,7 +804,7 @@ Status Emulator::launch(HostEntry *entry, int64_t blocks, int threads, int64_t s
   if (sharedBytes < 0 || sharedBytes > kMaxSharedBytes)
     return Status::failed("cannot launch blocks with " + counted(sharedBytes, "byte") +
                           " of dynamic shared memory; a block has 0 to " + std::to_string(kMaxSharedBytes));
-  const Launch launch = {entry, args, blocks, threads, sharedBytes, seed, staticMemoryOf(entry)};
+  const Launch launch = {entry, args, blocks, bands, threads, sharedBytes, seed, staticMemoryOf(entry)};
 
   Random random(seed);
   const int64_t all = blocks * bands;

@@ -54,9 +54,9 @@ struct TotalSpec {
   Slots slots = Slots::Full;
   Domain target = Domain::One;
   int64_t rowBytes = 0;  // a multiple of 64
-  std::string join =
-      {};          // the symbol, a `cpu::Join` over the rows of `target`; on a GPU, one of all totals of a launch
-  int output = 0;  // the table that the join writes, as an index into `Launch::outputs`; the kernel does not
+  /// The symbol: a `cpu::Join` over the rows of `target`, or on a GPU the kernel that joins all totals of the launch.
+  std::string join = {};
+  int output = 0;  // the table that the join writes, and the kernel does not, as an index into `Launch::outputs`
 
   bool operator==(const TotalSpec &) const = default;
 };

@@ -45,6 +45,11 @@ static bool waitsFor(const Launch &later, const Launch &earlier) {
   });
 }
 
+static size_t countParameters(const Launch &launch) {
+  return launch.inputs.size() + launch.outputs.size() + launch.device->buffers.size() + launch.forms.size() +
+         launch.totals.size();
+}
+
 namespace {
 
 /// A launch made of several.
@@ -133,6 +138,7 @@ SharedLaunch::Places SharedLaunch::add(const Launch &band) {
 }  // namespace
 
 std::vector<BandsKernel> shareLaunches(Plan &plan, const std::vector<bool> &isBeside, const std::string &prefix) {
+  constexpr size_t kMostParameters = 256;  // a kernel takes 4 KiB, and the sizes are a part of that
   std::set<std::string> symbols;
   for (const Step &step : plan.steps)
     symbols.insert(step.launch.kernel);
@@ -148,6 +154,11 @@ std::vector<BandsKernel> shareLaunches(Plan &plan, const std::vector<bool> &isBe
     const Step &first = plan.steps[begin];
     auto canShare = [&](size_t i) {
       if (!isBeside[i] || i - begin == exec::kMostBands || plan.steps[i].phase != first.phase)
+        return false;
+      size_t count = countParameters(plan.steps[i].launch);
+      for (size_t earlier = begin; earlier < i; ++earlier)
+        count += countParameters(plan.steps[earlier].launch);
+      if (count > kMostParameters)
         return false;
       for (size_t earlier = begin; earlier < i; ++earlier)
         if (!haveSameBlocks(plan.steps[i].launch, plan.steps[earlier].launch) ||
@@ -188,7 +199,8 @@ static Parameters parametersOf(const BandsKernel &shared, const std::map<std::st
   Parameters all(count);
   llvm::StringSet<> names = cpp::reservedNames();
   for (const BandsKernel::Band &band : shared.bands)  // functions that are called
-    names.insert(bandSymbol(band.kernel));
+    for (const char *end : {"", "_join"})
+      names.insert(bandSymbol(band.kernel) + end);
   for (const BandsKernel::Band &band : shared.bands)
     for (size_t i = 0; i < band.parameters.size(); ++i) {
       const size_t place = band.parameters[i];
@@ -223,7 +235,8 @@ void writeBands(Writer &out, const BandsKernel &shared, const std::map<std::stri
   }
   out.line("");
   out.comment("A band of blocks for each of " + loops);
-  open(shared.symbol, shared.device.threads, shared.device.blocks);
+  // As for a kernel of its own, blocks of a warp have as many registers as they like.
+  open(shared.symbol, shared.device.threads, shared.device.threads == 32 ? 1 : shared.device.blocks);
   out.open("switch (cuda::bandNumber())");
   for (size_t i = 0; i < shared.bands.size(); ++i) {
     out.line("case " + std::to_string(i) + ":");

@@ -632,8 +632,8 @@ void CudaWriter::endTotal(kern::TotalOp total, const std::string &slot) {
   body.close();
 }
 
-/// Writes the kernel that joins what the pieces, or the rows, left for each number of the result.
-/// One kernel for all totals: its first blocks join the first one.
+/// Writes the kernel that joins what the pieces, or the rows, left for each number of the totals. Its first blocks join
+/// the first total.
 void CudaWriter::writeJoins(Writer &out) {
   const std::string name = symbol + "_join";
   std::string written;
