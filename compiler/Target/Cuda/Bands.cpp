@@ -68,6 +68,7 @@ private:
 };
 
 SharedLaunch::SharedLaunch(const std::vector<Step> &steps, size_t begin, size_t end, std::string symbol) {
+  constexpr size_t kMostNames = 3;  // in a label: "a+b+c+5"
   launch = {.kernel = symbol, .domain = steps[begin].launch.domain};
   launch.unitCost = 0;
   launch.device = steps[begin].launch.device;
@@ -76,7 +77,8 @@ SharedLaunch::SharedLaunch(const std::vector<Step> &steps, size_t begin, size_t 
   std::vector<Places> places;
   for (size_t i = begin; i < end; ++i) {
     const Launch &band = steps[i].launch;
-    launch.label += (i == begin ? "" : "+") + band.label;
+    if (i - begin < kMostNames)
+      launch.label += (i == begin ? "" : "+") + band.label;
     launch.unitCost = std::max(launch.unitCost, band.unitCost);
     DeviceLaunch &device = *launch.device;
     if (band.device->schedule == exec::Schedule::Tiles)
@@ -87,6 +89,8 @@ SharedLaunch::SharedLaunch(const std::vector<Step> &steps, size_t begin, size_t 
     device.sharedBytes = std::max(device.sharedBytes, band.device->sharedBytes);
     places.push_back(add(band));
   }
+  if (end - begin > kMostNames)
+    launch.label += "+" + std::to_string(end - begin - kMostNames);
   for (exec::TotalSpec &total : launch.totals)
     total.join = symbol + "_join";
   kernel.symbol = std::move(symbol);
