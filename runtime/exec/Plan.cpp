@@ -130,13 +130,30 @@ public:
     for (const Port &port : plan.outputs)
       if (!isTable(port.table) || !names.insert(port.name).second || !isKnown(port.table))
         return "nothing computes output " + inTicks(port.name);
-    return "";
+    Fault fault = checkGradients(plan.outputs, plan.inputs);
+    return fault.empty() ? checkGradients(plan.inputs, plan.outputs) : fault;
   }
 
 private:
   bool isTable(int table) const { return table >= 0 && static_cast<size_t>(table) < plan.tables.size(); }
   bool isKnown(int table) const { return isInput[table] || writtenIn[table]; }
   std::string nameOf(int table) const { return inTicks(plan.tables[table].name); }
+
+  /// Gradients have the rows of what they are gradients of.
+  Fault checkGradients(const std::vector<Port> &gradients, const std::vector<Port> &ports) const {
+    constexpr std::string_view kGradient = "grad.";
+    for (const Port &gradient : gradients) {
+      if (!gradient.name.starts_with(kGradient))
+        continue;
+      for (const Port &port : ports) {
+        const TableSpec &of = plan.tables[port.table], &table = plan.tables[gradient.table];
+        if (gradient.name.substr(kGradient.size()) == port.name &&
+            (table.domain != of.domain || table.shape != of.shape))
+          return inTicks(gradient.name) + " has other rows than " + inTicks(port.name);
+      }
+    }
+    return "";
+  }
 
   static bool isDomain(Domain domain) { return domain >= 0 && domain < Domain::NumDomains; }
   static bool isForm(const Form &form) {

@@ -65,6 +65,13 @@ TEST(PlanTest, OutputsAreComputed) {
   EXPECT_EQ(faultOf([](Plan &p) { p.steps.pop_back(); }), "nothing computes output `gtype`");
 }
 
+TEST(PlanTest, GradientsHaveTheRowsOfWhatTheyAreOf) {
+  EXPECT_EQ(faultOf([](Plan &p) { p.outputs.push_back({"grad.x", example::Out}); }), "");
+  EXPECT_EQ(faultOf([](Plan &p) { p.outputs.push_back({"grad.w", example::Out}); }),
+            "`grad.w` has other rows than `w`");
+  EXPECT_EQ(faultOf([](Plan &p) { p.tables[example::GOut].shape = {3}; }), "`grad.out` has other rows than `out`");
+}
+
 TEST(PlanTest, BalanceCountsTheUnits) {
   EXPECT_EQ(faultOf([](Plan &p) { p.steps[3].launch.balance = form("place_edges.dst"); }),
             "step 3 (gather) is balanced by place_edges.dst, which has no entries for its units");
