@@ -290,19 +290,13 @@ static Result<int64_t> peakBytesOf(const exec::Plan &plan, const hector_graph &g
   return memory->peakBytes();
 }
 
-/// Compiles for the CPU, or finds what was compiled for graphs like this one. Null if the plan takes more than `most`
-/// bytes on the graph.
+/// Compiles for the CPU, or finds what was compiled for graphs like this one, without regard to memory.
 static Result<std::shared_ptr<const Compiled>> compileForCpu(const hector_model &model, const hector_graph &graph,
-                                                             const Request &request, int64_t most) {
+                                                             const Request &request) {
   const GraphFigures figures = sharedFigures(graph.graph);
   const std::string key = keyOf(request, graph, figures);
-  auto known = model.compiled.find(key);
-  if (known) {
-    auto peakBytes = peakBytesOf(*known->plan, graph, request);
-    if (!peakBytes)
-      return std::move(peakBytes).status();
-    return *peakBytes <= most ? known : nullptr;
-  }
+  if (auto known = model.compiled.find(key))
+    return known;
   auto program = importProgram(model, graph, request, figures);
   if (!program)
     return std::move(program).status();
@@ -313,11 +307,6 @@ static Result<std::shared_ptr<const Compiled>> compileForCpu(const hector_model 
   auto planned = planFor(*program, graph.graph, request.tensors, options);
   if (!planned)
     return std::move(planned).status();
-  auto peakBytes = peakBytesOf(*planned->plan, graph, request);
-  if (!peakBytes)
-    return std::move(peakBytes).status();
-  if (*peakBytes > most)
-    return std::shared_ptr<const Compiled>();
   auto compiled = compiledFrom(*planned);
   if (compiled)
     model.compiled.keep(key, *compiled);
@@ -348,15 +337,21 @@ Result<std::shared_ptr<const Layer>> compileLayer(const hector_model &model, con
     return std::move(request).status();
   if (request->options.device_type == Place::kCuda)
     return makeDeviceLayer(model, graph, *request);
-  const int64_t limit = request->options.memory_limit, available = availableMemory();
-  auto compiled = compileForCpu(model, graph, *request, limit > 0 ? std::min(limit, available) : available);
-  if (compiled && !*compiled)
-    compiled = compileToFit(model, graph, *request);
+  auto compiled = compileForCpu(model, graph, *request);
   if (!compiled)
     return std::move(compiled).status();
   auto peakBytes = peakBytesOf(*(*compiled)->plan, graph, *request);
   if (!peakBytes)
     return std::move(peakBytes).status();
+  const int64_t limit = request->options.memory_limit;
+  if (*peakBytes > availableMemory() || (limit > 0 && *peakBytes > limit)) {
+    compiled = compileToFit(model, graph, *request);
+    if (!compiled)
+      return std::move(compiled).status();
+    peakBytes = peakBytesOf(*(*compiled)->plan, graph, *request);
+    if (!peakBytes)
+      return std::move(peakBytes).status();
+  }
   auto layer = std::make_shared<Layer>(std::move(*compiled), graph.graph);
   layer->options.threads = request->options.threads;
   layer->options.memoryLimit = limit;
