@@ -32,7 +32,8 @@ def train(options, model, folder):
     command = [options.hector, "train", "--graph", options.graph, "--input", "embedding", "--input-size", str(COLUMNS)]
     command += [text for layer in layers for text in ("--layer", layer)]
     command += ["--epochs", str(options.epochs), "--evaluate", str(options.epochs), "--rate", str(RATE)]
-    command += ["--backend", options.device, "--metrics", metrics, "--out", folder / "run.safetensors"]
+    command += ["--backend", options.device, "--threads", str(options.threads)]
+    command += ["--metrics", metrics, "--out", folder / "run.safetensors"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(done.stderr.strip())
@@ -94,9 +95,9 @@ def torch_epochs(options, library, model, layer):
         edge_index = torch.stack([ids["graph.src"], ids["graph.dst"]]).to(options.device)
         edge_type = ids["graph.etype"].to(options.device)
         convs = torch.nn.ModuleList([make(COLUMNS, COLUMNS, relations), make(COLUMNS, classes, relations)])
-    rows = torch.nn.Parameter(torch.nn.init.xavier_uniform_(torch.empty(len(label), COLUMNS)))
+    rows = torch.nn.init.xavier_uniform_(torch.empty(len(label), COLUMNS))
     net = torch.nn.ModuleDict({"convs": convs, "head": torch.nn.Linear(COLUMNS, classes)}).to(options.device)
-    rows = torch.nn.Parameter(rows.detach().to(options.device))
+    rows = torch.nn.Parameter(rows.to(options.device))
 
     def compute():
         if model != "hgt":

@@ -15,6 +15,11 @@ using exec::Launch;
 using exec::Plan;
 using exec::Step;
 
+std::string kernelHead(const std::string &symbol, int threads, int blocks) {
+  return "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) +
+         (blocks > 1 ? ", " + std::to_string(blocks) : "") + ") " + symbol + "(";
+}
+
 std::string bandSymbol(const std::string &kernel) {
   return kernel + "_band";
 }
@@ -219,8 +224,7 @@ static Parameters parametersOf(const BandsKernel &shared, const std::map<std::st
 void writeBands(Writer &out, const BandsKernel &shared, const std::map<std::string, BandFacts> &facts) {
   const Parameters all = parametersOf(shared, facts);
   auto open = [&](const std::string &symbol, int threads, int blocks) {
-    std::string head = "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) +
-                       (blocks > 1 ? ", " + std::to_string(blocks) : "") + ") " + symbol + "(";
+    std::string head = kernelHead(symbol, threads, blocks);
     for (const Parameter &parameter : all)
       head += parameter.text() + ", ";
     out.open(head + "const cuda::Sizes sizes)");

@@ -20,6 +20,9 @@ struct Parameter {
 /// Those of a kernel, but for the sizes: tables that are read, tables that are written, buffers, index arrays, totals.
 using Parameters = std::vector<Parameter>;
 
+/// What stands before the parameters of a kernel: `extern "C" … SYMBOL(`.
+std::string kernelHead(const std::string &symbol, int threads, int blocks = 1);
+
 /// The kernel of a shared launch.
 struct BandsKernel {
   struct Band {

@@ -613,12 +613,11 @@ Parameters CudaWriter::parameters() {
   return list;
 }
 
-/// The first lines of a kernel, or of what is called in a band. `first` are parameters before those of the launch.
+/// The first lines of a kernel, or of what is called in a band: there, `first` are parameters before those of the
+/// launch.
 void CudaWriter::writeHead(Writer &out, const std::string &name, int threads, int blocks, const std::string &first) {
-  std::string line = use == Use::Band ? "__device__ __forceinline__ void "
-                                      : "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) +
-                                            (blocks > 1 ? ", " + std::to_string(blocks) : "") + ") ";
-  line += name + "(" + first;
+  std::string line =
+      use == Use::Band ? "__device__ __forceinline__ void " + name + "(" + first : kernelHead(name, threads, blocks);
   for (const Parameter &parameter : parameters())
     line += parameter.text() + ", ";
   if (isChunked)

@@ -249,16 +249,15 @@ private:
   void buildSweep(const Sweeps::Sweep &sweep, IRMapping &local);
   mlir::Location locationOf(const Group &group);
   Value tableFor(const Group &group, Value value);
+  void cloneOp(Operation *op, IRMapping &inside);
 
   const Groups &groups;
   const Body &body;
   mlir::OpBuilder builder;
-  Operation *cloneOp(Operation *op, IRMapping &inside);
-
   /// Tables that groups have written, by the order in which they are stored.
   llvm::DenseMap<std::pair<Value, Order>, Value> copies;
-  llvm::DenseMap<Value, Value> tableOfStart;  // by constants
-  llvm::DenseMap<Value, Value> startInside;   // the same in the group that is built
+  /// The tables of constants that sums start from, and what stands for them in the group that is built.
+  llvm::DenseMap<Value, Value> tableOfStart, startInside;
 };
 
 /// All places of the model that the group computes.
@@ -286,14 +285,13 @@ static Value startOf(Operation *op) {
   return start && start.getDefiningOp<ConstantOp>() ? start : Value();
 }
 
-/// A copy that starts from a table where the op starts from a constant.
-Operation *GroupBuilder::cloneOp(Operation *op, IRMapping &inside) {
+/// The copy starts from a table where the op starts from a constant.
+void GroupBuilder::cloneOp(Operation *op, IRMapping &inside) {
   Operation *copy = builder.clone(*op, inside);
   if (Value start = startOf(op))
     for (auto [operand, copied] : llvm::zip_equal(op->getOpOperands(), copy->getOpOperands()))
       if (operand.get() == start)
         copied.set(startInside.lookup(start));
-  return copy;
 }
 
 /// Clones the ops of a sweep, each when what it reads in the same sweep is there: a fold comes after all its factors,
