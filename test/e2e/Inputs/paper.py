@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -28,6 +29,16 @@ def run(table, *more, **options):
     return subprocess.run([sys.executable, script, table, *common, *more], text=True, **options)
 
 
+def rows(*command):
+    """The rows of tiny in a table that is measured in part."""
+    return [line for line in run(*command, check=True, capture_output=True).stdout.splitlines() if line.startswith("| tiny")]
+
+
+def times(table):
+    cells = json.loads(pathlib.Path(f"work/{table}.json").read_text())["parts"].values()
+    return {cell["cell"]: cell["median_ms"] for part in cells for cell in part["cells"]}
+
+
 tables = "layers handwritten passes speedups storage columns kernels memory widths counters ablations citation".split()
 for table in tables:
     only = [] if table == "counters" else ["--only", "inference"]
@@ -40,6 +51,52 @@ print(f"resumed: {len(again.stderr.split())} measured")
 few = run("passes", "--only", "rgcn-tiny-inference-passes=C", check=True, capture_output=True)
 print("few:", next(line for line in few.stdout.splitlines() if line.startswith("| tiny")))
 print(run("passes", "--only", "rgat-tiny", capture_output=True).stderr.strip())
+assert "`default` | rgcn" in run("speedups", check=True, capture_output=True).stdout
+
+# Cells add up, and those that are known are not measured again.
+before = times("passes")
+print("more:", *rows("passes", "--resume", "--only", "rgcn-tiny-inference-passes=R"))
+assert len(before) == 2 and times("passes").items() > before.items()
+print("all:", *rows("passes", "--resume", "--only", "inference"))
+assert len(times("passes")) == 5 and times("passes").items() > before.items()
+print("anew:", *rows("passes", "--only", "rgcn-tiny-inference-passes=R"))
+assert len(times("passes")) == 1
+print("storage:", *rows("storage", "--resume", "--only", "nothing"))
+print("memory:", *rows("memory", "--only", "inference-passes=C"))
+print("memory:", *rows("memory", "--resume", "--only", "nothing"))
+
+# Another graph, size or program is measured again. A graph that another run made under the same name is not taken for this one.
+source = pathlib.Path(script).parents[2]
+shutil.copytree(source / "bench/paper", "copy/bench/paper")
+shutil.copytree(source / "models", "copy/models")
+shutil.copy(hector, "copy/hector")
+data = pathlib.Path("copy/bench/paper/citation.toml")
+text = data.read_text()
+start, end = text.index("graph   = ["), text.index("size    = ")
+made = 'graph = [{ kind = "skewed", nodes = 12, edges = 20, name = "made" }]\n'
+data.write_text(text[:start] + made + text[end:])
+pathlib.Path("copy/work/graphs").mkdir(parents=True)
+shutil.copy("tiny.safetensors", "copy/work/graphs/made.safetensors")
+command = [sys.executable, "copy/bench/paper/run", "citation", "--hector", "copy/hector", "--work", "copy/work"]
+command += ["--limit", "1", "--runs", "1", "--only", "inference", "--resume"]
+
+
+def measured(what):
+    done = subprocess.run(command, text=True, check=True, capture_output=True)
+    assert "| made | gcn | inference |" in done.stdout
+    part = json.loads(pathlib.Path("copy/work/citation.json").read_text())["parts"]["citation-gcn-made"]
+    print(f"{what}: {len(done.stderr.split())} measured, {part['graph_info']['edges']} edges, {part['cells'][0]['sizes'][-1]}")
+
+
+measured("made")
+measured("the same")
+data.write_text(data.read_text().replace("edges = 20", "edges = 40"))
+measured("more edges")
+data.write_text(data.read_text().replace("d_out = 64", "d_out = 32"))
+measured("another size")
+with open("copy/hector", "ab") as program:
+    program.write(b"another build")
+measured("another program")
 
 loader = importlib.machinery.SourceFileLoader("paper", script)
 paper = importlib.util.module_from_spec(importlib.util.spec_from_loader("paper", loader))
