@@ -1,4 +1,4 @@
-"""Arrays of the caller: PyTorch's, NumPy's, and whatever has Python's buffer protocol (array.array, memoryview).
+"""Arrays of the caller: PyTorch's, NumPy's, and whatever has Python's buffer protocol (array.array, ctypes, memoryview).
 
 A kind of array says how to read one (`view`), how to make one for a result (`empty`), and how to give it another type
 (`converted`). PyTorch and NumPy are never
@@ -8,11 +8,12 @@ imported here: an array of theirs means that the caller has done so.
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 from typing import Any, NamedTuple
 
 from ._errors import InvalidError
-from ._library import CPU
+from ._library import CPU, DTYPES
 
 
 class View(NamedTuple):
@@ -23,6 +24,17 @@ class View(NamedTuple):
     dtype: str
     owner: Any
     place: tuple = CPU
+
+
+def size_of(view):
+    """How many bytes the numbers take."""
+    return math.prod(view.shape) * DTYPES[view.dtype][1] // 8
+
+
+def copied(view):
+    """The same numbers, which are on the CPU, in memory of their own."""
+    owner = ctypes.string_at(view.pointer, size) if (size := size_of(view)) else b""
+    return view._replace(pointer=ctypes.cast(owner, ctypes.c_void_p).value, owner=owner)
 
 
 class TorchArrays:
@@ -124,6 +136,7 @@ class Buffers:
 
     dtypes = {"f": "f32", "d": "f64", "e": "f16", "?": "bool", "b": "i8", "B": "u8", "h": "i16", "H": "u16"}
     by_name = {"f32": "f", "f64": "d"}
+    native = "@=<" if sys.byteorder == "little" else "@=>!"  # prefixes of formats in this machine's byte order
 
     def view(self, value, name):
         try:
@@ -132,18 +145,18 @@ class Buffers:
             raise InvalidError(
                 f"`{name}` is a {type(value).__name__}; expected an array of PyTorch, NumPy or the standard library"
             ) from None
-        dtype = self.dtypes.get(view.format)
-        if view.format in ("i", "l", "q", "n"):
+        code = view.format.lstrip(self.native)
+        dtype = self.dtypes.get(code)
+        if code in ("i", "l", "q", "n"):
             dtype = "i64" if view.itemsize == 8 else "i32"
         if dtype is None:
             raise InvalidError(f"`{name}` holds items of format '{view.format}'; expected numbers, such as 'f' or 'q'")
         shape = view.shape
         if view.readonly or not view.c_contiguous:
             view = memoryview(bytearray(view.tobytes()))
-        flat = view if view.ndim == 1 and view.format == "B" else view.cast("B") if view.nbytes else view
-        pointer = ctypes.addressof(ctypes.c_char.from_buffer(flat)) if view.nbytes else 0
+        pointer = ctypes.addressof(ctypes.c_char.from_buffer(view)) if view.nbytes else 0
         if pointer % view.itemsize:
-            view = bytearray(flat)
+            view = bytearray(view)
             pointer = ctypes.addressof(ctypes.c_char.from_buffer(view))
         return View(pointer, shape, dtype, view)
 

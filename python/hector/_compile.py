@@ -6,6 +6,7 @@ import ast
 import inspect
 import linecache
 import re
+import symtable
 import sys
 import textwrap
 import types
@@ -84,26 +85,45 @@ def _source(function):
 
 
 def names_of(code):
-    """The names that a function's code uses, those of its generator expressions too."""
+    """The names that a function's code uses, those of attributes and of its generator expressions too."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from names_of(constant)
 
 
-def _needed(function):
-    """The functions of the same file that a function calls, wherever they stand: their lines, and the first one's number."""
+def _tables(table):
+    """A symbol table and those inside it."""
+    yield table
+    for child in table.get_children():
+        yield from _tables(child)
+
+
+def _needed(function, start):
+    """The functions of the same file that a function calls, wherever they stand: their lines, and the first one's number.
+
+    `start` is the line of the function's own `def`.
+    """
     lines = linecache.getlines(function.__code__.co_filename, function.__globals__)
+    text = "".join(lines)
     try:
-        known = {node.name: node for node in ast.parse("".join(lines)).body if isinstance(node, ast.FunctionDef)}
+        known = {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+        parts = [part for part in _tables(symtable.symtable(text, "", "exec")) if isinstance(part, symtable.Function)]
     except SyntaxError:
         return []
-    found, names = {}, list(names_of(function.__code__))
+    tables = {(table.get_name(), table.get_lineno()): table for table in parts}
+
+    def names_in(name, line):
+        """The names of the file that a function uses. Attributes and names of its own, such as arguments, are none."""
+        inside = _tables(tables[name, line]) if (name, line) in tables else ()
+        return [symbol.get_name() for table in inside for symbol in table.get_symbols() if symbol.is_global()]
+
+    found, names = {}, names_in(function.__name__, start)
     while names:
         name = names.pop()
         if name in known and name not in found and name != function.__name__:
             found[name] = known[name]
-            names += [part.id for part in ast.walk(known[name]) if isinstance(part, ast.Name)]
+            names += names_in(name, known[name].lineno)
     return [([line.rstrip("\n") for line in lines[node.lineno - 1 : node.end_lineno]], node.lineno) for node in found.values()]
 
 
@@ -171,7 +191,7 @@ def compile(function):
         return compile_function(function)
     indents, lines = {}, []
     source, first, indent = _source(function)
-    for part, start, by in [*((*needed, 0) for needed in _needed(function)), (source, first, indent)]:
+    for part, start, by in [*((*needed, 0) for needed in _needed(function, first)), (source, first, indent)]:
         lines += [""] * (start - 1 + len(part) - len(lines))
         for i, line in enumerate(part):
             lines[start - 1 + i] = line

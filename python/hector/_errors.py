@@ -6,7 +6,7 @@ class HectorError(Exception):
 
 
 class InvalidError(HectorError, ValueError):
-    """An argument is wrong: a shape, a type, a name, an id."""
+    """An argument is wrong: a shape, a type, a name, an id; or a limit is too small."""
 
 
 class ModelError(HectorError):

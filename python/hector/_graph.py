@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import json
 import operator
@@ -47,7 +46,7 @@ class Graph:
         self._has_edge_types, self._has_nodes = num_edge_types is not None, num_nodes is not None or ntype_ptr is not None
         self._make(-1 if num_edge_types is None else num_edge_types, -1 if num_nodes is None else num_nodes)
         # Ids are read again where inputs say that there are more nodes or types, and in another process.
-        self._views = {name: view and _copied(view) for name, view in views.items()}
+        self._views = {name: view and _arrays.copied(view) for name, view in views.items()}
 
     def _make(self, num_edge_types, num_nodes):
         tensors = [v if v is None else describe_tensor(v.pointer, v.shape, v.dtype) for v in self._views.values()]
@@ -172,7 +171,12 @@ class Graph:
         if not kinds <= {"i32", "i64"} or src is None:
             return cls(*arrays, num_edge_types, num_nodes)  # not of PyTorch's, or says what is wrong
         kind = (cls, tuple(array is None for array in arrays), num_edge_types, num_nodes)
-        return _known.find(kind, given, lambda: cls(*arrays, num_edge_types, num_nodes))
+        copies = Graph._ids if cls is Graph else None  # a subclass may hold other ids than it is given
+        return _known.find(kind, given, lambda: cls(*arrays, num_edge_types, num_nodes), copies)
+
+    def _ids(self):
+        """The graph's copies of the arrays that it was made of, without those that were not given."""
+        return [view for view in self._views.values() if view is not None]
 
     def _fitting(self, num_edge_types, num_nodes) -> Graph:
         """This graph, or one of the same edges with as many types and nodes, where these numbers were not given."""
@@ -200,7 +204,7 @@ class Graph:
         names = {"node_type_names": self.node_type_names, "edge_type_names": self.edge_type_names}
         if self._path is not None:
             return type(self).load, (self._path,), names
-        ids = tuple(view and (view.dtype, _bytes(view)) for view in self._views.values())
+        ids = tuple(view and (view.dtype, view.owner) for view in self._views.values())
         return _of_bytes, (type(self), ids, *self._counts), names
 
     def __repr__(self):
@@ -272,20 +276,6 @@ def _of_bytes(cls, ids, num_edge_types, num_nodes):
     """A graph from another process."""
     arrays = (item and array("i" if item[0] == "i32" else "q", item[1]) for item in ids)
     return cls(*arrays, num_edge_types, num_nodes)
-
-
-def _bytes(view):
-    if view.shape[0] == 0:
-        return b""
-    return ctypes.string_at(view.pointer, view.shape[0] * (4 if view.dtype == "i32" else 8))
-
-
-def _copied(view):
-    """The same ids in memory of their own."""
-    if view.shape[0] == 0:
-        return view._replace(pointer=0, owner=None)
-    owner = ctypes.create_string_buffer(_bytes(view))
-    return view._replace(pointer=ctypes.addressof(owner), owner=owner)
 
 
 _numbers = itertools.count()

@@ -23,13 +23,13 @@ _compare.argtypes, _compare.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.
 class _Entry:
     """What was made, and a copy of the numbers that it was made of."""
 
-    def __init__(self, views):
-        self.made = None
-        self.copies = [ctypes.string_at(view.pointer, size) if (size := _size(view)) else b"" for view in views]
+    def __init__(self, made, copies):
+        self.made, self.copies = made, copies
 
     def is_of(self, views):
         return all(
-            _size(view) == len(copy) and (not copy or _compare(view.pointer, copy, len(copy)) == 0)
+            (size := _arrays.size_of(view)) == _arrays.size_of(copy)
+            and (not size or _compare(view.pointer, copy.pointer, size) == 0)
             for view, copy in zip(views, self.copies)
         )
 
@@ -63,11 +63,11 @@ _by_content: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 _holders: dict = {}  # entries that live as long as their first tensor does: by its id, a reference to it and the entries
 
 
-def find(kind, tensors, make):
+def find(kind, tensors, make, copies_of=None):
     """What `make` makes of tensors of ids, or has made of the same numbers before for the same `kind`.
 
     It lives as long as the first tensor; of tensors that are gone, the last 16 are kept. What is made must not refer to
-    the tensors.
+    the tensors. If it has copies of all of them that never change, `copies_of` gives their views, and no others are kept.
     """
     import torch
 
@@ -98,9 +98,10 @@ def find(kind, tensors, make):
     content = (kind, *(tensor.device for tensor in tensors if is_on_gpu), *(_summary(view) for view in views))
     entry = _by_content.get(content)
     if entry is None or not entry.is_of(views):
+        copies = None if copies_of else [_arrays.copied(view) for view in views]
         with torch.inference_mode(False):  # what is made serves other modes, too
-            entry = _Entry(views)
-            entry.made = make()
+            made = make()
+        entry = _Entry(made, copies_of(made) if copies_of else copies)
         _by_content[content] = entry
     _recent.keep(content, entry)
     _recent.find(content)
@@ -122,10 +123,6 @@ class _Release:
     def __call__(self, reference):
         if _holders.get(self.key, (None,))[0] is reference:
             _holders.pop(self.key, None)
-
-
-def _size(view):
-    return view.owner.numel() * view.owner.element_size()
 
 
 def _summary(view):

@@ -29,7 +29,8 @@ def set_num_threads(count: int) -> None:
 def set_memory_limit(size: int) -> None:
     """How many bytes a layer may take beside its inputs and results; 0 stands for what the machine has.
 
-    A layer that does not fit is refused with `hector.MachineError`.
+    On the CPU, a layer that needs more than the limit is refused with `hector.InvalidError`. One that needs more than the
+    machine has, and any that does not fit on a GPU, is refused with `hector.MachineError`.
     """
     Limits.memory = _whole(size, "the memory limit", 1 << 63)
 

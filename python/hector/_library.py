@@ -131,12 +131,16 @@ for _name, (_result, _arguments) in _SIGNATURES.items():
 version = lib.hector_version().decode()
 
 
-# Sizes and attributes are options of the command line, and arguments here.
+# What is an option of the command line is an argument or a function here.
 _OPTIONS = (
     (re.compile(r"\b(?:add|bind it with) `--(?:size|set) ([^`]*)`"), r"give `\1`"),
     (re.compile(r"\(([^()\n]*) from --size\)"), r"(\1 is given)"),
     (re.compile(r" \(--backend cpu\)"), ""),
     (re.compile(r"--(?:size|set) takes NAME=VALUE"), "an argument is NAME=VALUE"),
+    (re.compile(r"; allow more\b"), "; allow more with `hector.set_memory_limit`"),
+    (re.compile(r"\bcompute with --dtype bf16\b"), "give 16-bit inputs"),
+    (re.compile(r"\bcompute without --grad\b"), "compute without gradients, as under `torch.no_grad()`"),
+    (re.compile(r"--passes\b"), "`passes`"),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import multiprocessing
 import os
 import pickle
@@ -56,6 +57,31 @@ def scaled(e):
     return e.src.x * e.w
 
 
+def by_type(g, x: Node[d], bias: Shared[d]):
+    for n in g.nodes():
+        for p in n.incoming_types():
+            p["sum"] = sum(biased(e, bias) for e in p.edges())
+    for n in g.nodes():
+        n["out"] = sum(p["sum"] for p in n.incoming_types())
+    return n["out"]
+
+
+def biased(e, bias):
+    return e.src.x + bias
+
+
+def edges(path):
+    """No part of `by_type`, which has an attribute of this name."""
+    with open(path) as file:
+        return file.read()
+
+
+def bias(path):
+    """No part of `by_type`, which has an argument of this name."""
+    with open(path) as file:
+        return file.read()
+
+
 def send(queue, g):
     queue.put((os.getpid(), g))
 
@@ -101,6 +127,9 @@ class PackageTest(unittest.TestCase):
         out = decorated(hector.Graph([0, 1], [1, 1]), floats((2, 1), [3, 4]), floats((2, 1), [10, 100]))
         self.assertEqual(listed(out), [[0], [430]])
 
+    def test_functions_of_a_file_with_names_of_attributes_and_arguments_are_left_alone(self):
+        self.assertEqual(listed(hector.compile(by_type)(self.g, self.x, array("f", [10, 20]))), [[0, 0], [0, 0], [24, 46]])
+
     def test_errors_of_decorated_functions_show_their_place(self):
         def broken(g, x: Node[d]):
             for n in g.nodes():
@@ -133,6 +162,19 @@ class PackageTest(unittest.TestCase):
         message = self.refusal(lambda: self.model(self.g, self.x, floats((2, 1, 2), [1, 10, 100, 1000])))
         self.assertIn("its transpose fits", message)
         self.assertNotIn("--bind", message)
+
+    def test_arrays_of_ctypes_are_taken(self):
+        ids, x = ctypes.c_int64 * 2, (ctypes.c_float * 2 * 3)((1, 2), (3, 4), (5, 6))
+        g = hector.Graph(ids(0, 1), ids(2, 2), (ctypes.c_int32 * 2)(0, 1))
+        self.assertEqual(memoryview(x).format, "<f" if sys.byteorder == "little" else ">f")
+        for given in (x, memoryview(x), memoryview(x).toreadonly(), memoryview(x).cast("B").cast("@f", (3, 2))):
+            self.assertEqual(listed(self.model(g, given, self.weights)), [[0], [0], [4321]])
+
+    def test_numbers_of_another_byte_order_are_refused(self):
+        other, prefix = ("__ctype_be__", ">") if sys.byteorder == "little" else ("__ctype_le__", "<")
+        x = (getattr(ctypes.c_float, other) * 2 * 3)()
+        message = self.refusal(lambda: self.model(self.g, x, self.weights))
+        self.assertEqual(message, f"`x` holds items of format '{prefix}f'; expected numbers, such as 'f' or 'q'")
 
     def test_types_that_differ_are_refused(self):
         message = self.refusal(lambda: self.model(self.g, self.x, floats((2, 2, 1), [1, 2, 3, 4], "d")))
@@ -260,6 +302,8 @@ class PackageTest(unittest.TestCase):
         self.assertTrue(message.endswith("asks for 5 at axis 0 (d_in = 5 is given)"), message)
         needed = hector.parse(SCALED.replace(" = 1.0", ""))
         self.assertIn("is not set; give `s=VALUE`", self.refusal(lambda: needed(self.g, self.x)))
+        message = self.refusal(lambda: self.model.summary(self.g, d_in=2, d_out=1, passes="something"))
+        self.assertTrue(message.startswith("there is no pass `something`; `passes` takes none, default, "), message)
 
     def test_layers_of_something_else_than_graphs_are_not_shown(self):
         self.assertIn("expected a hector.Graph", self.refusal(lambda: self.model.summary(3, d_in=2, d_out=1)))
@@ -323,9 +367,14 @@ class PackageTest(unittest.TestCase):
     def test_layers_beyond_the_memory_limit_are_refused(self):
         hector.set_memory_limit(1)
         try:
-            self.refusal(lambda: self.model(self.g, self.x, self.weights), hector.HectorError)
+            message = self.refusal(lambda: self.model(self.g, self.x, self.weights), hector.InvalidError)
+            trained = self.refusal(lambda: self.model.value_and_grad(self.g, self.x, self.weights), hector.InvalidError)
         finally:
             hector.set_memory_limit(0)
+        limit = "but the limit is 1 byte; allow more with `hector.set_memory_limit`, "
+        self.assertTrue(message.endswith(limit + "or give 16-bit inputs"), message)
+        advice = "give 16-bit inputs, or compute without gradients, as under `torch.no_grad()`"
+        self.assertTrue(trained.endswith(limit + advice), trained)
         self.assertEqual(listed(self.model(self.g, self.x, self.weights))[2], [4321])
 
     def test_graphs_that_share_code_have_results_of_their_own(self):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import tracemalloc
 import weakref
 from pathlib import Path
 
@@ -266,6 +267,46 @@ def test_graphs_of_equal_tensors_are_found_again():
     assert hector.Graph.cached(other, dst, etype) is not first
 
 
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+@pytest.mark.parametrize("changed", range(4))
+def test_a_change_to_any_array_of_a_graph_is_noticed(changed, dtype):
+    arrays = [*arrays_of(), torch.tensor([0, 4, 20])]
+    arrays = [array.to(dtype) for array in arrays]
+    first = hector.Graph.cached(*arrays)
+    assert hector.Graph.cached(*arrays) is first
+    numbers = arrays[changed].numpy()
+    before = int(numbers[1])
+    numbers[1] = (before + 1) % 20
+    second = hector.Graph.cached(*arrays)
+    assert second is not first and hector.Graph.cached(*arrays) is second
+    numbers[1] = before
+    assert hector.Graph.cached(*arrays) is first
+
+
+def test_a_cached_graph_has_its_ids_once():
+    ids = torch.zeros(3, 100_000, dtype=torch.int64)
+    tracemalloc.start()
+    try:
+        g = hector.Graph.cached(*ids)
+        used, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert g.num_edges == 100_000
+    assert ids.nbytes <= used <= most < 1.1 * ids.nbytes
+
+
+def test_graphs_that_hold_other_ids_than_they_are_given_are_cached_too():
+    class Turned(hector.Graph):
+        def __init__(self, src, dst, *rest):
+            super().__init__(dst, src, *rest)
+
+    src, dst, _ = arrays_of()
+    first = Turned.cached(src, dst, num_nodes=20)
+    assert Turned.cached(src, dst, num_nodes=20) is first
+    src[:], dst[:] = dst.clone(), src.clone()  # as `first` holds them
+    assert Turned.cached(src, dst, num_nodes=20) is not first
+
+
 def test_graphs_of_tensors_and_lists():
     src, dst, _ = arrays_of()
     g = hector.Graph.cached(src, dst, None, [0, 4, 20])
@@ -338,6 +379,24 @@ def test_a_graph_keeps_the_layers_that_were_used_last(rgat):
 
 def layers_of(g, model):
     return list(g._layers[model].values())
+
+
+def test_what_advice_about_memory_says_does_help(rgat):
+    g = hector.Graph(*arrays_of(), num_nodes=20, num_edge_types=3)
+    inputs = rgat_inputs()
+    hector.set_num_threads(1)
+    try:
+        with torch.no_grad():
+            rgat(g, **inputs)
+        hector.set_memory_limit(layers_of(g, rgat)[0].peak_bytes)
+        with pytest.raises(hector.InvalidError, match=r"or compute without gradients, as under `torch\.no_grad\(\)`$"):
+            rgat(g, **inputs)
+        with torch.no_grad():
+            rgat(g, **inputs)
+    finally:
+        hector.set_memory_limit(0)
+        hector.set_num_threads(0)
+    rgat(g, **inputs)
 
 
 def test_runs_are_given_back(g, rgat):
