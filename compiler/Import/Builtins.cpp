@@ -720,6 +720,8 @@ Item Importer::callReshape(const CallExpr &call) {
       return Poison{};
     if (*size == -1 && !open) {
       open = i;
+    } else if (*size == -1) {
+      return fail(sizes[i]->place, "one size of `reshape` may be -1, and another one is already");
     } else if (*size < 1) {
       return fail(sizes[i]->place, "a size is at least 1, but this is " + std::to_string(*size),
                   *size == -1 ? "only one size can be left open" : "");

@@ -22,8 +22,8 @@ std::string formatRowShape(llvm::ArrayRef<int64_t> shape) {
   return text + "]";
 }
 
-/// Whether an unrolled loop is certain to go beyond the limit, before any of it is built; that is then an error.
-bool Importer::isTooMuchWork(const ForStmt &loop, int64_t rounds) {
+/// Whether rounds of a block are certain to go beyond the limit, before any of it is built; that is then an error.
+bool Importer::isTooMuchWork(const Block &block, int64_t rounds, Place place) {
   LeastWork least(functions, [&](const std::string &name) -> std::optional<int64_t> {
     Item item = Poison{};
     if (Slot *slot = findLocal(name))
@@ -36,11 +36,22 @@ bool Importer::isTooMuchWork(const ForStmt &loop, int64_t rounds) {
     const Number *number = tryGet<Number>(item);
     return number && number->isInteger ? std::optional(number->integer) : std::nullopt;
   });
-  if (work > kMaxWork || least.of(loop.body, rounds, kMaxWork) <= kMaxWork - work)
+  if (work > kMaxWork || least.of(block, rounds, kMaxWork) <= kMaxWork - work)
     return work > kMaxWork;
   work = kMaxWork + 1;
-  error(loop.iterator->place, "the model unrolls to more than " + std::to_string(kMaxWork) + " expressions");
+  error(place, "the model unrolls to more than " + std::to_string(kMaxWork) + " expressions");
   return true;
+}
+
+/// The items in it, and the characters of its strings by the hundred.
+static int64_t sizeOf(const Item &item) {
+  if (const Text *text = tryGet<Text>(item))
+    return static_cast<int64_t>(text->value.size()) / 100;
+  int64_t size = 0;
+  if (const Tuple *tuple = tryGet<Tuple>(item))
+    for (const Item &one : tuple->items)
+      size += 1 + sizeOf(one);
+  return size;
 }
 
 Item Importer::evaluate(const Expr &expr) {
@@ -58,6 +69,14 @@ Item Importer::evaluate(const Expr &expr) {
   } guard(depth);
   if (depth > kMaxDepth)
     return fail(expr.place, "expressions and calls are nested more than " + std::to_string(kMaxDepth) + " deep");
+  Item item = evaluateKind(expr);
+  // A copy takes as long as it is large. What is too large shows with the next expression.
+  if (tryGet<Text>(item) || tryGet<Tuple>(item))
+    work += std::min(sizeOf(item), kMaxWork - work);
+  return item;
+}
+
+Item Importer::evaluateKind(const Expr &expr) {
   switch (expr.kind) {
   case ExprKind::Name:
     return evaluateName(static_cast<const NameExpr &>(expr));
@@ -513,8 +532,12 @@ Item Importer::binary(BinaryOp op, const Item &left, const Item &right, Place pl
   auto a = asNumber(left), b = asNumber(right);
   if (a && b)
     return numberBinary(op, *a, *b, place);
-  if (const Text *start = tryGet<Text>(left), *end = tryGet<Text>(right); start && end && op == BinaryOp::Add)
+  if (const Text *start = tryGet<Text>(left), *end = tryGet<Text>(right); start && end && op == BinaryOp::Add) {
+    constexpr size_t kMostCharacters = 100'000;
+    if (start->value.size() + end->value.size() > kMostCharacters)
+      return fail(place, "this string has more than " + std::to_string(kMostCharacters) + " characters");
     return Text{start->value + end->value};
+  }
   if (bool isStart = tryGet<Text>(left) != nullptr; isStart || tryGet<Text>(right)) {
     const Item &other = isStart ? right : left;
     Place otherPlace = isStart ? rightPlace : leftPlace;
@@ -921,7 +944,8 @@ Item Importer::linear(const Item &x, const Item &weights, Place place, Place xPl
   }
   auto shape = flow::commonLead(a.drop_back(1), w.drop_back(2));
   if (!shape)
-    return fail(place, "leading sizes differ: rows of " + formatRowShape(a) + " by weights of " + formatRowShape(w));
+    return fail(place, "leading sizes differ: " + formatRowShape(a.drop_back(1)) + " of rows of " + formatRowShape(a) +
+                           " and " + formatRowShape(w.drop_back(2)) + " of weights of " + formatRowShape(w));
   shape->push_back(w.back());
   return dense<flow::LinearOp>(place, {{*rows, xPlace}, {*matrix, weightsPlace}}, *shape, elementType);
 }

@@ -105,7 +105,8 @@ private:
 
   // Expressions.cpp
   Item evaluate(const Expr &expr);
-  bool isTooMuchWork(const language::ForStmt &loop, int64_t rounds);
+  Item evaluateKind(const Expr &expr);
+  bool isTooMuchWork(const language::Block &block, int64_t rounds, Place place);
   Item evaluateName(const language::NameExpr &expr);
   Item evaluateAttribute(const language::AttributeExpr &expr);
   Item evaluateSubscript(const language::SubscriptExpr &expr);
@@ -199,8 +200,9 @@ private:
   int writes = 0;                    // of tables, so far
   int64_t streams = 0;               // of dropouts, so far
   int depth = 0;
-  int64_t work = 0;  // expressions evaluated so far
+  int64_t work = 0;  // expressions evaluated so far, with what long strings and lists add to them
   static constexpr int64_t kMaxWork = 4'000'000;
+  std::set<const language::FunctionStmt *> modest;  // functions that are certain to be no reason to look again
 };
 
 /// "node", "edge", "edge type", …: a domain as users call it.

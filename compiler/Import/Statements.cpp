@@ -428,7 +428,7 @@ void Importer::runFor(const ForStmt &statement) {
     return giveUp(statement.body);
   }
   if (iteration->isRange) {
-    if (isTooMuchWork(statement, static_cast<int64_t>(iteration->numbers.size())))
+    if (isTooMuchWork(statement.body, static_cast<int64_t>(iteration->numbers.size()), statement.iterator->place))
       return giveUp(statement.body);
     for (int64_t k : iteration->numbers) {
       bindLocal(statement.variable, Number::of(k), statement.variablePlace);
@@ -513,6 +513,10 @@ Item Importer::callFunction(const FunctionStmt &function, bool isPrelude, const 
   constexpr size_t kMaxCalls = 64;
   if (scopes.size() > kMaxCalls)
     return fail(call.place, "functions call each other more than " + std::to_string(kMaxCalls) + " deep");
+  // Calls within calls multiply as loops do.
+  if (!isPrelude && scopes.size() == 1 && modest.insert(&function).second &&
+      isTooMuchWork(function.body, 1, call.place))
+    return Poison{};
   auto wrongCall = [&](Place place, const std::string &message) -> Item {
     std::string parameters;
     for (const Parameter &parameter : function.parameters)
