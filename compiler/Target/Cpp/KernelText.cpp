@@ -213,6 +213,9 @@ void KernelText::nameTables() {
     taken.insert("k" + std::to_string(i));
     taken.insert("r" + std::to_string(i));
   }
+  size_t numTotals = 0;
+  for ([[maybe_unused]] auto total : kernel.getBody().getOps<kern::TotalOp>())
+    taken.insert("totals" + std::to_string(numTotals++));
   for (mlir::BlockArgument argument : kernel.getBody().getArguments()) {
     bool isRead = argument.getArgNumber() < kernel.getInputs();
     tables[argument] = uniqueInKernel(baseOf(argument.getLoc(), isRead ? "in" : "out"));

@@ -1,5 +1,6 @@
 #include "compiler/Target/Cpp/Text.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 
 #include <algorithm>
@@ -34,7 +35,9 @@ static constexpr const char *kReserved[] = {
     "nearest", "firstRow", "last", "lastRow", "part", "piece", "r", "row", "rows", "scratch", "sizes", "space",
     "target", "types", "Id", "ahead", "blockMemory", "c", "carry", "cuda", "enter", "fetch", "finish", "groupMemory",
     "i", "index", "isThere", "join", "joinMemory", "lanes", "look", "next", "Part", "random", "read", "Read", "start",
-    "take", "to", "unit", "Unit", "value", "walk",
+    "take", "to", "unit", "Unit", "value", "walk", "slabs", "written", "Written",
+    // A macro.
+    "errno",
     // Rows of loops.
     "dst_pair", "edge", "etype", "node", "ntype", "one", "src_pair",
     // C++
@@ -59,7 +62,13 @@ std::string asWord(llvm::StringRef base) {
   std::string name;
   for (char c : base)
     name += llvm::isAlnum(c) ? c : '_';
-  return name.empty() || llvm::isDigit(name.front()) ? "t" + name : name;
+  // Compilers define what starts like this.
+  if (name.empty() || llvm::isDigit(name.front()) || name.front() == '_')
+    name = "t" + name;
+  // NULL, UINT64_MAX: capitals alone are names of macros.
+  if (llvm::count_if(name, llvm::isUpper) > 1 && llvm::none_of(name, llvm::isLower))
+    name += "_";
+  return name;
 }
 
 std::string uniqueName(llvm::StringSet<> &taken, llvm::StringRef base) {

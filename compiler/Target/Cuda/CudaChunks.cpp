@@ -22,7 +22,6 @@ using mlir::Operation;
 using mlir::Type;
 using mlir::Value;
 
-static constexpr int kThreads = 256;
 /// A lane keeps no more of a unit, since shared memory has a part for each lane.
 static constexpr int64_t kMostPartBytes = 288;
 

@@ -20,8 +20,6 @@ using mlir::Operation;
 using mlir::Type;
 using mlir::Value;
 
-/// Threads of a block, unless its shared memory asks for fewer.
-static constexpr int kThreads = 256;
 /// What a block may take of the shared memory of a multiprocessor, so that another one fits as well.
 static constexpr int64_t kSharedBytes = 96 * 1024;
 /// The shared memory of a multiprocessor, and what each block takes of it for itself.
@@ -589,7 +587,9 @@ void CudaWriter::writeOp(Operation &op) {
   if (auto constant = mlir::dyn_cast<kern::ConstantOp>(op)) {
     rows[constant.getResult()] = {
         .name = literal(constant.getValue().convertToDouble(), kern::elementType(constant.getResult().getType()))};
+    return;
   }
+  assert(mlir::isa<kern::TotalOp>(op) && "only totals are written elsewhere");
 }
 
 //===- The kernel ------------------------------------------------------------------------------------------------===//
@@ -666,8 +666,6 @@ void CudaWriter::write(Writer &out) {
     chooseTiles(tile);
   chooseWide();
   launch.tileRows = tileRows;
-  for (size_t i = 0; i < totals.size(); ++i)
-    taken.insert("totals" + std::to_string(i));
   NameScope scope(*this);
   body.indent(1);
   if (isTiled)

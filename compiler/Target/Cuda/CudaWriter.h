@@ -12,6 +12,9 @@
 
 namespace hector {
 
+/// Threads of a block, unless its shared memory asks for fewer.
+inline constexpr int kThreads = 256;
+
 class CudaWriter : public KernelText {
 public:
   /// A kernel that is launched, or a function that is called in a band of a shared launch.

@@ -1,4 +1,5 @@
-"""Writes graphs whose node types have names that must not become code: hostile-names.py FOLDER. Needs nothing but Python."""
+"""Writes graphs whose node types have names that must not become code: hostile-names.py FOLDER; or models with tables and
+inputs of names that generated code and compilers have for themselves: hostile-names.py --models FOLDER."""
 
 import json
 import struct
@@ -31,6 +32,20 @@ def tensors(name):
     return len(text).to_bytes(8, "little") + text + data
 
 
+MODEL = """def model(g, x: Node[4], {0}: EdgeType[4, 4], {1}: Shared[4]):
+    for e in g.edges():
+        e["{2}"] = sigmoid(dot_prod(e.src.x * {0}[e.etype], {1}))
+    for n in g.nodes():
+        n["{3}"] = sum(e["{2}"] * e.src.x for e in n.incoming_edges())
+    return n["{3}"]
+"""
+WORDS = [("totals0", "NULL", "written", "totals1"), ("UINT64_MAX", "errno", "HECTOR_UNROLL", "__LINE__"), ("slabs", "_A", "EOF", "M_E")]
+
+if sys.argv[1] == "--models":
+    for number, names in enumerate(WORDS):
+        with open(f"{sys.argv[2]}/{number}.hec", "w", encoding="utf-8") as out:
+            out.write(MODEL.format(*names))
+    sys.exit()
 for file, name in NAMES.items():
     with open(f"{sys.argv[1]}/{file}.safetensors", "wb") as out:
         out.write(tensors(name))
