@@ -260,7 +260,7 @@ Result<Answer> judge(Subject &subject) {
   return runPlan(*plan, std::move(*kernels), subject.graph, *arguments);
 }
 
-/// The largest number of `right`, and the largest difference to it: inf where one of them is NaN.
+/// The largest finite number of `right`, and the largest distance to it.
 std::pair<double, double> largestOf(const Tensor &given, const Tensor &right) {
   constexpr int64_t kGrain = 1 << 16;
   auto part = [](const Tensor &tensor, int64_t begin, int64_t end) {
@@ -272,9 +272,9 @@ std::pair<double, double> largestOf(const Tensor &given, const Tensor &right) {
     const std::vector<double> values = part(given, begin, end), wanted = part(right, begin, end);
     auto &[largest, off] = parts[static_cast<size_t>(begin / kGrain)];
     for (size_t i = 0; i < wanted.size(); ++i) {
-      largest = std::max(largest, std::abs(wanted[i]));
-      const double difference = std::abs(values[i] - wanted[i]);
-      off = std::isnan(difference) ? std::numeric_limits<double>::infinity() : std::max(off, difference);
+      if (std::isfinite(wanted[i]))
+        largest = std::max(largest, std::abs(wanted[i]));
+      off = std::max(off, distanceBetween(values[i], wanted[i]));
     }
   });
   std::pair<double, double> all = {0, 0};
@@ -462,6 +462,15 @@ Status keep(const BenchFile &file, const BenchCell &cell, const Subject &subject
   return writeSafetensors(stem + ".out.safetensors", out);
 }
 
+/// What `body` gives, or that memory does not suffice for it.
+template <class F> auto withinMemory(F &&body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc &) {
+    return Status::failed("out of memory");
+  }
+}
+
 /// A round that is being measured.
 class Round {
 public:
@@ -473,12 +482,7 @@ public:
   }
 
   std::vector<BenchResult> measure() {
-    Status status = Status::ok();
-    try {
-      status = run();
-    } catch (const std::bad_alloc &) {
-      status = Status::failed("out of memory");
-    }
+    Status status = withinMemory([&] { return run(); });
     if (!status.isOk())
       for (BenchResult &result : results)
         if (result.failure.empty())
@@ -579,7 +583,7 @@ void Round::takeTurns(int times, bool isTraining, bool isTimed) {
     for (size_t i = 0; i < contenders.size(); ++i) {
       if (!contenders[i])
         continue;
-      auto seconds = contenders[i]->step(isTraining);
+      auto seconds = withinMemory([&] { return contenders[i]->step(isTraining); });
       if (seconds) {
         if (isTimed) {
           results[i].seconds.push_back(*seconds);
@@ -606,7 +610,7 @@ Status Round::run() {
     return std::move(answer).status();
   expected = std::move(*answer);
   for (size_t i = 0; i < results.size(); ++i) {
-    if (Status status = prepare(i, *subject); !status.isOk())
+    if (Status status = withinMemory([&] { return prepare(i, *subject); }); !status.isOk())
       fail(results[i], status);
     if (!results[i].failure.empty() || !results[i].isRight)
       contenders[i].reset();
@@ -618,7 +622,7 @@ Status Round::run() {
   for (size_t i = 0; i < results.size(); ++i) {
     if (!contenders[i])
       continue;
-    if (Status status = check(i, *subject, true); !status.isOk())
+    if (Status status = withinMemory([&] { return check(i, *subject, true); }); !status.isOk())
       fail(results[i], status);
     if (!results[i].isRight) {
       results[i].seconds.clear();
@@ -646,7 +650,7 @@ std::vector<BenchResult> measureRound(const BenchFile &file, std::span<const Ben
 }
 
 Result<int64_t> measureMemory(const BenchFile &file, const BenchCell &cell, const std::string &graphPath,
-                              Device *device) {
+                              Device *device, const exec::TuningNote &onTuned) {
   // Forms that planning derives from the graph would be there already, so that the graph is loaded again.
   CompiledCell compiled;
   {
@@ -677,8 +681,8 @@ Result<int64_t> measureMemory(const BenchFile &file, const BenchCell &cell, cons
     auto before = device->freeBytes();
     if (!before)
       return before;
-    auto executor =
-        prepareExecutor(compiled.plan, compiled.program, *device, subject->graph, *arguments, {.isRecorded = true});
+    auto executor = prepareExecutor(compiled.plan, compiled.program, *device, subject->graph, *arguments,
+                                    {.isRecorded = true, .onTuned = onTuned});
     if (Status status = runTwice(executor); !status.isOk())
       return status;
     auto after = device->freeBytes();

@@ -83,8 +83,8 @@ std::vector<BenchResult> measureRound(const BenchFile &file, std::span<const Ben
 
 /// The bytes by which this process grows, at most, while it makes ready for a cell and runs it twice: index arrays and
 /// tables, but not the graph, the inputs and the code. On a device, the bytes of its memory that are taken then, with
-/// the inputs. To be called in a process of its own.
+/// the inputs; `onTuned` is as in `BenchOptions`. To be called in a process of its own.
 Result<int64_t> measureMemory(const BenchFile &file, const BenchCell &cell, const std::string &graphPath,
-                              Device *device = nullptr);
+                              Device *device = nullptr, const exec::TuningNote &onTuned = {});
 
 }  // namespace hector

@@ -68,6 +68,26 @@ TEST_F(BenchTest, AWrongAnswerHasNoTime) {
   EXPECT_EQ(results[1].seconds.size(), 3u);
 }
 
+TEST_F(BenchTest, InfinitiesDoNotHideAWrongAnswer) {
+  // `y` overflows in f32 and not in f64; all of `inf` is infinite in both.
+  std::ofstream(path("overflow.hec")) << "def overflow(g, x: Node[d]):\n"
+                                         "    for n in g.nodes():\n"
+                                         "        n[\"z\"] = n.x - n.x\n"
+                                         "        n[\"inf\"] = 1.0 / n[\"z\"]\n"
+                                         "        n[\"y\"] = exp(100.0 + n[\"z\"])\n"
+                                         "    return n[\"inf\"], n[\"y\"]\n";
+  auto file = parseBenchFile("model = \"overflow.hec\"\nsize = 4\n"
+                             "graph = { kind = \"skewed\", nodes = 12, edges = 40 }\n"
+                             "measure = { warmup = 0, runs = 1 }\nsweep = { dtype = [\"f32\", \"f64\"] }\n",
+                             path("bench.toml"));
+  ASSERT_TRUE(file) << file.status().message();
+  const std::vector<BenchResult> results = measure(*file);
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_FALSE(results[0].isRight) << results[0].error;
+  EXPECT_EQ(results[0].worst, "y");
+  EXPECT_TRUE(results[1].isRight) << results[1].worst << " is off by " << results[1].error << results[1].failure;
+}
+
 TEST_F(BenchTest, AFailureLeavesTheOthers) {
   const std::vector<BenchResult> results = measure(read("sweep = { passes = [\"no-such-pass\", \"default\"] }"));
   ASSERT_EQ(results.size(), 2u);

@@ -317,6 +317,13 @@ int64_t Tensor::intAt(int64_t i) const {
   return 0;
 }
 
+double distanceBetween(double a, double b) {
+  if (a == b || (std::isnan(a) && std::isnan(b)))
+    return 0;
+  const double distance = std::abs(a - b);
+  return std::isnan(distance) ? std::numeric_limits<double>::infinity() : distance;
+}
+
 double halfToDouble(uint16_t bits) {
   const int exponent = (bits >> 10) & 0x1f;
   const int mantissa = bits & 0x3ff;

@@ -48,6 +48,10 @@ struct Tensor {
   int64_t intAt(int64_t i) const;
 };
 
+/// How far two elements are apart, for tests of results: NaN agrees with NaN alone, and an infinity with itself alone;
+/// they are infinitely far from all else.
+double distanceBetween(double a, double b);
+
 /// Conversions of single elements to and from 16-bit floats, rounding to nearest even.
 double halfToDouble(uint16_t bits);
 double bfloatToDouble(uint16_t bits);

@@ -146,6 +146,16 @@ TEST(TensorTest, BytesNeedNoAlignment) {
   EXPECT_EQ(tensor.toDoubles()[0], 1.25);
 }
 
+TEST(DistanceTest, OddNumbersAgreeWithThemselvesAlone) {
+  EXPECT_EQ(distanceBetween(kInfinity, kInfinity), 0);
+  EXPECT_EQ(distanceBetween(kNan, kNan), 0);
+  EXPECT_EQ(distanceBetween(kInfinity, -kInfinity), kInfinity);
+  EXPECT_EQ(distanceBetween(kInfinity, kNan), kInfinity);
+  EXPECT_EQ(distanceBetween(kNan, 1), kInfinity);
+  EXPECT_EQ(distanceBetween(1, kInfinity), kInfinity);
+  EXPECT_EQ(distanceBetween(1, -0.5), 1.5);
+}
+
 TEST(HalfTest, EveryPatternReadsBackAsItself) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     double value = halfToDouble(static_cast<uint16_t>(bits));

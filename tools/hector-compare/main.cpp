@@ -13,14 +13,6 @@
 
 using namespace hector;
 
-/// How far two elements are apart; a NaN agrees only with a NaN, an infinity only with itself.
-static double apart(double a, double b) {
-  if (a == b || (std::isnan(a) && std::isnan(b)))
-    return 0;
-  double distance = std::abs(a - b);
-  return std::isnan(distance) ? INFINITY : distance;
-}
-
 /// Prints how the tensors of one name compare; whether they agree. The tolerance is relative to the largest finite
 /// entry expected (absolute where all are zero).
 static bool agree(const std::string &name, const Tensor &actual, const Tensor &expected, double tolerance) {
@@ -35,7 +27,7 @@ static bool agree(const std::string &name, const Tensor &actual, const Tensor &e
   for (size_t i = 0; i < a.size(); ++i) {
     if (std::isfinite(b[i]))
       largest = std::max(largest, std::abs(b[i]));
-    if (double distance = apart(a[i], b[i]); distance > worst) {
+    if (double distance = distanceBetween(a[i], b[i]); distance > worst) {
       worst = distance;
       where = i;
     }

@@ -116,6 +116,8 @@ Result<int64_t> memoryOf(const BenchFile &file, const BenchCell &cell, const std
     request.arguments.insert(request.arguments.end(), {"--backend", options.backend});
   if (!options.precision.empty())
     request.arguments.insert(request.arguments.end(), {"--precision", options.precision});
+  if (options.tune)
+    request.arguments.emplace_back("--tune");
   request.folder = fs::current_path(ignored).string();
   request.temporaryFolder = work.path;
   request.outputPath = log;
@@ -154,10 +156,13 @@ Status printMemory(const BenchCommandOptions &options) {
   auto device = findDevice(*file);
   if (!device)
     return std::move(device).status();
+  exec::TuningNote onTuned;
+  if (options.tune)
+    onTuned = [](const std::string &) {};  // the process that measures time says it
   for (const std::vector<BenchCell> &round : file->rounds)
     for (const BenchCell &cell : round)
       if (cellName(*file, cell) == options.memoryOf) {
-        auto bytes = measureMemory(*file, cell, options.graphFile, device->get());
+        auto bytes = measureMemory(*file, cell, options.graphFile, device->get(), onTuned);
         if (!bytes)
           return std::move(bytes).status();
         std::printf("%lld\n", static_cast<long long>(*bytes));
