@@ -11,6 +11,7 @@
 #include "driver/Kernels.h"
 #include "driver/Program.h"
 #include "runtime/base/Memory.h"
+#include "runtime/base/Parallel.h"
 #include "runtime/base/Text.h"
 #include "runtime/exec/Transfer.h"
 #include "runtime/graph/GraphSummary.h"
@@ -206,12 +207,23 @@ static void fillPorts(const language::Signature &signature, Layer &layer) {
                      [&](const PortInfo &a, const PortInfo &b) { return place(a) < place(b); });
 }
 
-/// Compiles for a GPU, or finds what was compiled for graphs like this one.
+/// Has kernels ready for a plan on a GPU.
+static Result<std::shared_ptr<const Compiled>> compiledFrom(const Planned &planned, OpenDevice &open) {
+  auto compiled = std::make_shared<Compiled>();
+  compiled->plan = planned.plan;
+  compiled->passes = planned.passes;
+  compiled->open = &open;
+  Turn turn(open);
+  auto loaded = loadKernels(*planned.plan, *open.device);
+  if (!loaded)
+    return std::move(loaded).status();
+  compiled->program = std::move(*loaded);
+  return std::shared_ptr<const Compiled>(std::move(compiled));
+}
+
+/// Compiles for a GPU, or finds what was compiled for graphs like this one, without regard to memory.
 static Result<std::shared_ptr<const Compiled>> compileForDevice(const hector_model &model, const hector_graph &graph,
-                                                                const Request &request) {
-  auto open = openDevice(request.options.device_id);
-  if (!open)
-    return std::move(open).status();
+                                                                const Request &request, OpenDevice &open) {
   const GraphFigures figures = sharedFigures(graph.graph);
   const std::string key = keyOf(request, graph, figures);
   if (auto known = model.compiled.find(key))
@@ -219,34 +231,46 @@ static Result<std::shared_ptr<const Compiled>> compileForDevice(const hector_mod
   auto program = importProgram(model, graph, request, figures);
   if (!program)
     return std::move(program).status();
-  auto planned = planForDevice(*program, graph.graph, request.passes, precisionFromName(request.precision));
+  auto planned = planForDevice(*program, graph.graph,
+                               {.passes = request.passes, .precision = precisionFromName(request.precision)});
   if (!planned)
     return std::move(planned).status();
-  auto compiled = std::make_shared<Compiled>();
-  compiled->plan = planned->plan;
-  compiled->passes = planned->passes;
-  compiled->open = *open;
-  {
-    Turn turn(**open);
-    auto loaded = loadKernels(*planned->plan, *(*open)->device);
-    if (!loaded)
-      return std::move(loaded).status();
-    compiled->program = std::move(*loaded);
-  }
-  model.compiled.keep(key, compiled);
-  return std::shared_ptr<const Compiled>(std::move(compiled));
+  auto compiled = compiledFrom(*planned, open);
+  if (compiled)
+    model.compiled.keep(key, *compiled);
+  return compiled;
+}
+
+/// The same for one graph, where a plan for the like takes too much memory.
+static Result<std::shared_ptr<const Compiled>> compileToFit(const hector_model &model, const hector_graph &graph,
+                                                            const Request &request, OpenDevice &open,
+                                                            const exec::DeviceExecOptions &exec) {
+  auto program = importProgram(model, graph, request, figuresOf(graph.graph));
+  if (!program)
+    return std::move(program).status();
+  auto planned = planForDevice(*program, graph.graph,
+                               {.passes = request.passes,
+                                .precision = precisionFromName(request.precision),
+                                .device = open.device.get(),
+                                .exec = exec});
+  if (!planned)
+    return std::move(planned).status();
+  return compiledFrom(*planned, open);
 }
 
 static Result<std::shared_ptr<const Layer>> makeDeviceLayer(const hector_model &model, const hector_graph &graph,
                                                             const Request &request) {
-  auto compiled = compileForDevice(model, graph, request);
+  auto open = openDevice(request.options.device_id);
+  if (!open)
+    return std::move(open).status();
+  auto compiled = compileForDevice(model, graph, request, **open);
   if (!compiled)
     return std::move(compiled).status();
-  const std::shared_ptr<const exec::Plan> &plan = (*compiled)->plan;
   exec::DeviceExecOptions exec = {.memoryLimit = request.options.memory_limit, .isInPlace = true};
-  for (const exec::Port &port : plan->inputs) {
+  const exec::Plan &shared = *(*compiled)->plan;
+  for (const exec::Port &port : shared.inputs) {
     Tensor &tensor = exec.inputs[port.name];
-    const exec::Storage storage = plan->tables[port.table].storage;
+    const exec::Storage storage = shared.tables[port.table].storage;
     // Gradients have the types of results.
     tensor.dtype = storage == exec::Storage::F64 ? DType::F64 : DType::F32;
     if (auto given = request.tensors.find(port.name); given != request.tensors.end())
@@ -254,13 +278,23 @@ static Result<std::shared_ptr<const Layer>> makeDeviceLayer(const hector_model &
     else if (!port.name.starts_with(kGradient))
       tensor.dtype = exec::dtypeOf(storage);
   }
+  const DeviceInfo &info = (*open)->device->info();
+  auto memory = exec::memoryFor(shared, graph.graph, info, exec);
+  if (!memory)
+    return std::move(memory).status();
+  const int64_t limit = exec.memoryLimit > 0 ? std::min(exec.memoryLimit, info.memoryBytes) : info.memoryBytes;
+  if (memory->peakBytes() > limit) {
+    compiled = compileToFit(model, graph, request, **open, exec);
+    if (!compiled)
+      return std::move(compiled).status();
+  }
   auto layer = std::make_shared<Layer>(*compiled, graph.graph);
   layer->place = placeOf(request.options);
   {
     // It ends before the layer may: that takes a turn of its own.
-    OpenDevice &open = *(*compiled)->open;
-    Turn turn(open);
-    auto onDevice = exec::DevicePlan::create(plan, (*compiled)->program, *open.device, graph.graph, exec);
+    Turn turn(**open);
+    auto onDevice =
+        exec::DevicePlan::create((*compiled)->plan, (*compiled)->program, *(*open)->device, graph.graph, exec);
     if (!onDevice)
       return std::move(onDevice).status();
     layer->onDevice = std::move(*onDevice);
@@ -282,12 +316,16 @@ static Result<std::shared_ptr<const Compiled>> compiledFrom(const Planned &plann
   return std::shared_ptr<const Compiled>(std::move(compiled));
 }
 
-/// What a plan takes on a graph, beside inputs and outputs.
-static Result<int64_t> peakBytesOf(const exec::Plan &plan, const hector_graph &graph, const Request &request) {
-  auto memory = exec::memoryFor(plan, graph.graph, request.options.threads, request.tensors, exec::Outputs::Outside);
-  if (!memory)
-    return std::move(memory).status();
-  return memory->peakBytes();
+/// What a layer takes on a graph, beside inputs and outputs, with as many threads as fit.
+static Result<int64_t> peakBytesOf(const exec::Plan &plan, const hector_graph &graph, const Request &request,
+                                   int64_t limit) {
+  for (int threads = numThreads();; threads /= 2) {
+    auto memory = exec::memoryFor(plan, graph.graph, threads, request.tensors, exec::Outputs::Outside);
+    if (!memory)
+      return std::move(memory).status();
+    if (threads == 1 || memory->peakBytes() <= limit)
+      return memory->peakBytes();
+  }
 }
 
 /// Compiles for the CPU, or finds what was compiled for graphs like this one, without regard to memory.
@@ -323,6 +361,7 @@ static Result<std::shared_ptr<const Compiled>> compileToFit(const hector_model &
   options.passes = request.passes;
   options.threads = request.options.threads;
   options.memoryLimit = request.options.memory_limit;
+  options.outputs = exec::Outputs::Outside;
   auto planned = planFor(*program, graph.graph, request.tensors, options);
   if (!planned)
     return std::move(planned).status();
@@ -337,24 +376,26 @@ Result<std::shared_ptr<const Layer>> compileLayer(const hector_model &model, con
     return std::move(request).status();
   if (request->options.device_type == Place::kCuda)
     return makeDeviceLayer(model, graph, *request);
+  ThreadLimit threads(request->options.threads > 0 ? request->options.threads : numThreads());
   auto compiled = compileForCpu(model, graph, *request);
   if (!compiled)
     return std::move(compiled).status();
-  auto peakBytes = peakBytesOf(*(*compiled)->plan, graph, *request);
-  if (!peakBytes)
-    return std::move(peakBytes).status();
-  const int64_t limit = request->options.memory_limit;
-  if (*peakBytes > availableMemory() || (limit > 0 && *peakBytes > limit)) {
+  auto bytes = planBytes(*(*compiled)->plan, graph.graph, request->tensors, exec::Outputs::Outside);
+  if (!bytes)
+    return std::move(bytes).status();
+  const int64_t most = request->options.memory_limit, available = availableMemory();
+  const int64_t limit = most > 0 ? std::min(most, available) : available;
+  if (bytes->usual > limit) {
     compiled = compileToFit(model, graph, *request);
     if (!compiled)
       return std::move(compiled).status();
-    peakBytes = peakBytesOf(*(*compiled)->plan, graph, *request);
-    if (!peakBytes)
-      return std::move(peakBytes).status();
   }
+  auto peakBytes = peakBytesOf(*(*compiled)->plan, graph, *request, limit);
+  if (!peakBytes)
+    return std::move(peakBytes).status();
   auto layer = std::make_shared<Layer>(std::move(*compiled), graph.graph);
   layer->options.threads = request->options.threads;
-  layer->options.memoryLimit = limit;
+  layer->options.memoryLimit = most;
   layer->options.outputs = exec::Outputs::Outside;
   fillPorts(model.model.signature, *layer);
   layer->description = describe(*layer, *peakBytes);

@@ -383,6 +383,24 @@ TEST_F(HectorSharingTest, ALayerThatDoesNotFitIsRefusedWhereOneLikeItFits) {
   EXPECT_NE(message().find("the limit is 1 byte"), std::string::npos) << message();
 }
 
+TEST_F(HectorSharingTest, WhatALayerTakesIsEnoughForIt) {
+  const hector::Setting emulate("HECTOR_EMULATE_CUDA", "1");
+  for (int device : {1, 2}) {
+    hector_options options = plain();
+    options.with_gradients = 1;
+    options.device_type = device;
+    options.threads = 1;
+    const auto shared = compiledFor(30, options);
+    auto peakOfLast = [&] {
+      return nlohmann::json::parse(hector_layer_describe(layers.back().get()))["peak_bytes"].get<int64_t>();
+    };
+    const int64_t peak = peakOfLast();
+    options.memory_limit = peak;
+    compiledFor(30, options);
+    EXPECT_LE(peakOfLast(), peak);
+  }
+}
+
 TEST_F(HectorTest, HandlesAreFreedInAnyOrder) {
   ASSERT_EQ(compile(false), HECTOR_OK) << message();
   hector_run *run = nullptr;

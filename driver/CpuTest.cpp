@@ -1,6 +1,9 @@
 #include "driver/Cpu.h"
 
+#include "driver/Cuda.h"
 #include "driver/TestLayer.h"
+#include "runtime/device/FakeDevice.h"
+#include "runtime/exec/PlanText.h"
 #include "runtime/graph/Synthetic.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace hector {
@@ -99,6 +103,58 @@ TEST_F(PlanForTest, AdaptsToTheMemoryThatIsAvailable) {
     EXPECT_GT(smaller, 0) << message;
     EXPECT_LT(smaller, cheapest);
   }
+}
+
+TEST_F(PlanForTest, TheNumberOfThreadsChangesNoPlan) {
+  const Program program = import(NumberType::F32, true);
+  const int64_t cheapest = bytes(program, 0, kUnlimited);
+  std::set<std::string> plans;
+  for (int eighths = 12; eighths >= 2; --eighths) {
+    std::optional<std::string> first;
+    for (int threads : {1, 2, 64}) {
+      auto planned = planFor(program, *graph, {}, {.threads = threads, .memoryLimit = cheapest * eighths / 8});
+      const std::string text = planned ? exec::planText(*planned->plan, {}) : planned.status().message();
+      EXPECT_EQ(text, first.value_or(text)) << threads << " threads, " << eighths << " eighths";
+      first = text;
+    }
+    plans.insert(*first);
+  }
+  EXPECT_GT(plans.size(), 1u);  // limits do
+}
+
+TEST_F(PlanForTest, OutputsOfTheCallerDoNotCount) {
+  const Program program = import(NumberType::F32, true);
+  for (exec::Outputs outputs : {exec::Outputs::InArena, exec::Outputs::Outside}) {
+    auto planned = planFor(program, *graph, {}, {.memoryLimit = 1, .outputs = outputs});
+    ASSERT_FALSE(planned);
+    message += planned.status().message() + "\n";
+  }
+  const std::string first = message.substr(0, message.find('\n')), second = message.substr(message.find('\n') + 1);
+  EXPECT_NE(first + "\n", second);
+}
+
+TEST_F(PlanForTest, AGpuGetsAPlanThatFits) {
+  const Program program = import(NumberType::F32, true);
+  FakeDevice device(132);
+  auto peakOf = [&](const DevicePlanOptions &options) -> int64_t {
+    auto planned = planForDevice(program, *graph, options);
+    EXPECT_TRUE(planned) << planned.status().message();
+    auto memory = exec::memoryFor(*planned->plan, *graph, device.info(), options.exec);
+    EXPECT_TRUE(memory) << memory.status().message();
+    return memory->peakBytes();
+  };
+  const int64_t cheapest = peakOf({.device = &device});
+  EXPECT_EQ(peakOf({}), cheapest);
+  EXPECT_LT(peakOf({.device = &device, .exec = {.memoryLimit = cheapest - 1}}), cheapest);
+  device.free = cheapest - 1;
+  EXPECT_LT(peakOf({.device = &device}), cheapest);
+  // What is lent need not be free. Outputs and gradients are the caller's.
+  EXPECT_EQ(peakOf({.device = &device, .exec = {.isInPlace = true}}), peakOf({.exec = {.isInPlace = true}}));
+  // Nothing fits: the smallest, which executors refuse.
+  device.free = 1;
+  const int64_t smallest = peakOf({.device = &device});
+  EXPECT_LT(smallest, cheapest);
+  EXPECT_EQ(peakOf({.device = &device, .exec = {.memoryLimit = 1}}), smallest);
 }
 
 TEST_F(PlanForTest, RefusesWhatDoesNotFitAndOffersWhatWouldHelp) {

@@ -2,6 +2,9 @@
 
 #include "driver/Lowered.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace hector {
 
 Result<exec::Plan> makeCudaPlan(const Program &program, const CudaOptions &options) {
@@ -15,18 +18,35 @@ cuda::Precision precisionFromName(const std::string &name) {
   return name == "high" || name == "medium" ? cuda::Precision::High : cuda::Precision::Highest;
 }
 
-Result<Planned> planForDevice(const Program &program, const Graph &graph, const std::string &passes,
-                              cuda::Precision precision, const MachineDescription &machine) {
+Result<Planned> planForDevice(const Program &program, const Graph &graph, const DevicePlanOptions &options) {
   Program copy = program.clone();
-  copy.attachMachine(machine);
-  if (Status status = copy.runPasses(passes); !status.isOk())
-    return status;
-  if (Status status = copy.formGroups(); !status.isOk())
-    return status;
-  auto plan = makeCudaPlan(copy, {.precision = precision, .wideIds = exec::needsWideIds(graph)});
-  if (!plan)
-    return std::move(plan).status();
-  return Planned{std::move(copy), std::make_shared<const exec::Plan>(std::move(*plan)), passes};
+  copy.attachMachine(options.machine);
+  int64_t available = std::numeric_limits<int64_t>::max();
+  if (options.device && options.exec.isInPlace) {
+    available = options.device->info().memoryBytes;
+  } else if (options.device) {
+    auto free = options.device->freeBytes();
+    if (!free)
+      return std::move(free).status();
+    available = *free;
+  }
+  const int64_t limit = options.exec.memoryLimit > 0 ? std::min(options.exec.memoryLimit, available) : available;
+  const PlanMaker maker = {
+      [&](const Program &grouped) {
+        return makeCudaPlan(grouped, {.precision = options.precision, .wideIds = exec::needsWideIds(graph)});
+      },
+      [&](const exec::Plan &plan) -> Result<PlanBytes> {
+        if (!options.device)
+          return PlanBytes();
+        auto memory = exec::memoryFor(plan, graph, options.device->info(), options.exec, available);
+        if (!memory)
+          return std::move(memory).status();
+        return PlanBytes{memory->peakBytes(), memory->peakBytes()};
+      }};
+  auto chosen = choosePlan(copy, options.passes, limit, maker);
+  if (!chosen)
+    return std::move(chosen).status();
+  return std::move(chosen->planned);
 }
 
 Result<std::vector<NamedTensor>> runOnDevice(const Planned &planned, const Graph &graph, const Tensors &tensors,

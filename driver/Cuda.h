@@ -17,10 +17,18 @@ namespace hector {
 /// groups.
 Result<exec::Plan> makeCudaPlan(const Program &program, const CudaOptions &options = {});
 
-/// Compiles a program, before any pass and with its graph attached, for a GPU that `machine` describes.
-Result<Planned> planForDevice(const Program &program, const Graph &graph, const std::string &passes = "default",
-                              cuda::Precision precision = cuda::Precision::Highest,
-                              const MachineDescription &machine = defaultGpu());
+struct DevicePlanOptions {
+  std::string passes = "default";
+  cuda::Precision precision = cuda::Precision::Highest;
+  MachineDescription machine = defaultGpu();
+  Device *device = nullptr;           // where it is to run; null: memory has no say
+  exec::DeviceExecOptions exec = {};  // how; with `isInPlace`, all of the device's memory may be lent
+};
+
+/// Compiles a program, before any pass and with its graph attached, for a GPU that `machine` describes, so that it fits
+/// into the memory of the device (`choosePlan`). Where nothing fits, this is the smallest plan, which executors refuse
+/// with its numbers.
+Result<Planned> planForDevice(const Program &program, const Graph &graph, const DevicePlanOptions &options = {});
 
 /// A precision by its name: `highest`, `high` or `medium`; the highest for others. Nothing is faster than `high` by
 /// much, so `medium` is the same.

@@ -179,8 +179,9 @@ HECTOR_API void hector_text_free(char *text);
 typedef struct hector_run hector_run;
 
 /*
- * Takes all memory that forward and backward passes need, beside inputs and outputs. On a GPU the first forward pass
- * takes it, where none is lent.
+ * Takes the memory that forward and backward passes work in, beside inputs and outputs. On a GPU the first forward
+ * pass takes it, where none is lent. A pass copies inputs that it cannot read where they are, and makes zeros for
+ * gradients that are not given.
  */
 HECTOR_API hector_status hector_run_create(const hector_layer *layer, hector_run **run);
 HECTOR_API void hector_run_free(hector_run *run);

@@ -593,8 +593,13 @@ Result<LayerConfig> parseLayer(const std::string &text) {
   layer.model = withoutBlanks(std::string_view(text).substr(0, colon));
   if (layer.model.empty())
     return fail("the model is missing; expected a text such as `rgcn:16,relu`");
+  const size_t comma = layer.model.find(',');
   if (!isModelPath(layer.model) && layer.model.find_first_of(",= \t") != std::string::npos)
-    return fail(inTicks(layer.model) + " is no model; expected MODEL:WORD,WORD, such as `rgcn:16,relu`");
+    return fail(inTicks(layer.model) + " is no model; expected MODEL:WORD,WORD, such as `" +
+                (comma > 0 && comma < layer.model.size()
+                     ? layer.model.substr(0, comma) + ":" + layer.model.substr(comma + 1)
+                     : "rgcn:16,relu") +
+                "`");
   if (colon == std::string::npos)
     return layer;
 

@@ -409,7 +409,7 @@ TEST(LayerTest, ReportsMissingParts) {
   EXPECT_EQ(wrongLayer(""), "layer ``: the model is missing; expected a text such as `rgcn:16,relu`");
   EXPECT_EQ(wrongLayer(":16"), "layer `:16`: the model is missing; expected a text such as `rgcn:16,relu`");
   EXPECT_EQ(wrongLayer("rgcn,relu"),
-            "layer `rgcn,relu`: `rgcn,relu` is no model; expected MODEL:WORD,WORD, such as `rgcn:16,relu`");
+            "layer `rgcn,relu`: `rgcn,relu` is no model; expected MODEL:WORD,WORD, such as `rgcn:relu`");
   EXPECT_EQ(wrongLayer("rgcn:"), "layer `rgcn:`: a word is missing at the end");
   EXPECT_EQ(wrongLayer("rgcn:16,,relu"), "layer `rgcn:16,,relu`: a word is missing before a comma");
   EXPECT_EQ(wrongLayer("rgcn:heads="), "layer `rgcn:heads=`: `heads=` is not understood; expected NAME=VALUE");

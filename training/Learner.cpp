@@ -49,16 +49,18 @@ static Result<Compiled> compileForCpu(const Program &program, const Graph &graph
 
 static Result<Compiled> compileForDevice(const Program &program, const Graph &graph, const CompileSettings &settings,
                                          int64_t memoryLimit) {
-  auto planned = planForDevice(program, graph, settings.passes, cuda::Precision::Highest, settings.machine);
+  exec::DeviceExecOptions exec;
+  exec.memoryLimit = memoryLimit;
+  exec.isRecorded = !settings.isBoundAnew;
+  exec.onTuned = settings.onTuned;
+  auto planned =
+      planForDevice(program, graph,
+                    {.passes = settings.passes, .machine = settings.machine, .device = settings.device, .exec = exec});
   if (!planned)
     return std::move(planned).status();
   auto kernels = loadKernels(*planned->plan, *settings.device);
   if (!kernels)
     return std::move(kernels).status();
-  exec::DeviceExecOptions exec;
-  exec.memoryLimit = memoryLimit;
-  exec.isRecorded = !settings.isBoundAnew;
-  exec.onTuned = settings.onTuned;
   return Compiled{planned->plan, planned->passes,
                   runnersOnDevice(planned->plan, std::move(*kernels), *settings.device, exec), nullptr};
 }

@@ -82,7 +82,7 @@ Result<Measured> measure(const BoundLayer &bound, const Graph &graph, bool grad,
   auto program = import(bound, graph, NumberType::F32, grad);
   if (!program)
     return program.status();
-  auto planned = planForDevice(*program, graph, "default", precision);
+  auto planned = planForDevice(*program, graph, {.precision = precision});
   if (!planned)
     return planned.status();
   auto kernels = loadKernels(*planned->plan, device);

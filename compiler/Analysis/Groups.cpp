@@ -850,9 +850,9 @@ void Merger::settle() {
 //===- The list --------------------------------------------------------------------------------------------------===//
 
 std::vector<Group> Merger::list(std::vector<unsigned> *numbers) {
-  // By group: how many groups it waits for, who reads it, and the tables that it reads and writes.
+  // By group: how many groups it waits for, which groups read it, and the tables that it reads and writes.
   std::vector<unsigned> waitsFor(body.size());
-  std::vector<std::set<unsigned>> readersOf(body.size());
+  std::vector<std::set<unsigned>> groupsThatRead(body.size());
   std::vector<llvm::SmallSetVector<unsigned, 8>> read(body.size());
   std::vector<double> written(body.size());
   std::vector<unsigned> waiting(body.size());  // of each op: how many groups still have to read it
@@ -862,7 +862,7 @@ std::vector<Group> Merger::list(std::vector<unsigned> *numbers) {
         if (operand.source == Body::kNone || contains(group, operand.source))
           continue;
         unsigned source = groupsOf[operand.source].front();
-        if (readersOf[source].insert(group).second)
+        if (groupsThatRead[source].insert(group).second)
           ++waitsFor[group];
         if (read[group].insert(operand.source))
           ++waiting[operand.source];
@@ -905,7 +905,7 @@ std::vector<Group> Merger::list(std::vector<unsigned> *numbers) {
     list.push_back(std::move(group));
     if (numbers)
       numbers->push_back(number);
-    for (unsigned reader : readersOf[number])
+    for (unsigned reader : groupsThatRead[number])
       if (--waitsFor[reader] == 0)
         ready.push_back(reader);
   }

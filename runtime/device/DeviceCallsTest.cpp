@@ -400,6 +400,43 @@ TEST_F(DeviceCallsTest, CallersMemoryIsChecked) {
             "the place for output `out` does not start at a multiple of 16 bytes");
 }
 
+TEST_F(DeviceCallsTest, PlacesServeOneRunThatFailsToo) {
+  auto shared = share(device, device.program(), devicePlan(), kSmall.make());
+  DeviceExecutor executor = executorOf(shared);
+  Caller caller(device);
+  ASSERT_TRUE(executor.useMemory(caller.take(shared->workBytes())).isOk());
+  const example::Values values(kSmall);
+  const Tensor x = caller.make({30, 2}, values.x), w = caller.make({200}, values.w),
+               scale = caller.make({1}, values.scale);
+  for (auto [name, tensor] : {std::pair("x", &x), std::pair("w", &w), std::pair("v", &w), std::pair("scale", &scale)})
+    expectOk(executor.readInput(name, *tensor));
+  void *const memory = caller.take(800);
+  auto place = [&] {
+    for (const char *name : {"out", "by_type", "w"})
+      expectOk(executor.placeOutput(name, memory));
+  };
+  place();
+  device.failing = "gather";
+  EXPECT_FALSE(executor.run(Phase::Graph, Phase::Forward).isOk());
+  device.failing.clear();
+  EXPECT_EQ(executor.run(Phase::Graph, Phase::Forward).message(), "there is no memory for output `out`");
+  place();
+  expectOk(executor.run(Phase::Graph, Phase::Forward));
+}
+
+TEST_F(DeviceCallsTest, StepsOfPlansWithoutDropoutUploadNothing) {
+  Plan plan = devicePlan();
+  plan.source = "no random numbers";
+  DeviceExecutor executor = make(plan, kSmall);
+  example::Values(kSmall).setAll(executor, kSmall);
+  executor.setTraining(1, 1);
+  run(executor);
+  const size_t uploads = device.uploads;
+  executor.setTraining(1, 2);
+  run(executor, Phase::Forward, Phase::Backward);
+  EXPECT_EQ(device.uploads, uploads);
+}
+
 // --- what does not fit ----------------------------------------------------------------------------------------------
 
 TEST_F(DeviceCallsTest, PlansForTheCpuAreRefused) {

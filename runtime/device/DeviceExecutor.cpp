@@ -147,6 +147,7 @@ struct DeviceExecutor::State {
   Status allocate();
   Status prepareStep(size_t index);
   void bindStep(size_t index);
+  void noteUses(size_t index);
   void *inArena(const Block &block) const { return base + block.offset; }
   Status checkPlaces(Phase first, Phase last) const;
   DeviceTransfer::Rows rowsOf(int table) const;
@@ -245,8 +246,10 @@ Status DeviceExecutor::State::prepareStep(size_t index) {
   sizes.grain = pieces.grain;
   sizes.pieces = pieces.count;
   runnable.arguments.add(sizes);
-  if (!options.isInPlace)
+  if (!options.isInPlace) {
     bindStep(index);
+    noteUses(index);
+  }
   return Status::ok();
 }
 
@@ -256,40 +259,50 @@ void DeviceExecutor::State::bindStep(size_t index) {
   const MemoryPlan::Launch &needs = session.memory().launches[index];
   Runnable &runnable = steps[index];
   size_t parameter = 0;
-  // What joins read is there before they run, and what they write is not there before: later launches wait for one or
-  // the other. Nothing writes index arrays and random numbers while launches run: their uses order nothing.
+  for (const std::vector<int> *tables : {&launch.inputs, &launch.outputs})
+    for (int table : *tables)
+      runnable.arguments.set(parameter++, addresses[table]);
+  for (const Block &buffer : needs.buffers)
+    runnable.arguments.set(parameter++, inArena(buffer));
+  parameter += launch.forms.size();
+  for (const Block &total : needs.totals)
+    runnable.arguments.set(parameter++, inArena(total));
+  if (launch.device->schedule == Schedule::Chunks)
+    runnable.arguments.set(parameter++, inArena(needs.carry));
+  runnable.sizes.random = static_cast<const cuda::Random *>(random);
+  runnable.arguments.set(parameter, runnable.sizes);
+}
+
+/// Says what the calls of a step read and write, for recordings. What joins read is there before they run, and what
+/// they write is not there before: later launches wait for one or the other. Nothing writes index arrays and random
+/// numbers while launches run: their uses order nothing.
+void DeviceExecutor::State::noteUses(size_t index) {
+  const Launch &launch = session.plan().steps[index].launch;
+  const MemoryPlan::Launch &needs = session.memory().launches[index];
   std::vector<MemoryUse> uses, ofJoin;
-  for (int table : launch.inputs) {
-    runnable.arguments.set(parameter++, addresses[table]);
+  for (int table : launch.inputs)
     uses.push_back(MemoryUse::read(addresses[table], session.bytesOf(table)));
-  }
   ofJoin = uses;
   for (size_t i = 0; i < launch.outputs.size(); ++i) {
     const int table = launch.outputs[i];
-    runnable.arguments.set(parameter++, addresses[table]);
     const bool isOfTotal = std::any_of(launch.totals.begin(), launch.totals.end(),
                                        [&](const TotalSpec &total) { return static_cast<size_t>(total.output) == i; });
     (isOfTotal ? ofJoin : uses).push_back(MemoryUse::write(addresses[table], session.bytesOf(table)));
   }
-  auto setBlock = [&](const Block &block) {
-    runnable.arguments.set(parameter++, inArena(block));
-    uses.push_back(MemoryUse::write(inArena(block), block.bytes));
-  };
+  auto writes = [&](const Block &block) { uses.push_back(MemoryUse::write(inArena(block), block.bytes)); };
   for (const Block &buffer : needs.buffers)
-    setBlock(buffer);
-  parameter += launch.forms.size();
+    writes(buffer);
   for (const Block &total : needs.totals) {
-    setBlock(total);
+    writes(total);
     ofJoin.push_back(MemoryUse::read(inArena(total), total.bytes));
   }
   if (launch.device->schedule == Schedule::Chunks)
-    setBlock(needs.carry);
-  for (Call &call : runnable.calls)
+    writes(needs.carry);
+  std::vector<Call> &calls = steps[index].calls;
+  for (Call &call : calls)
     call.uses = uses;
   if (!launch.totals.empty())
-    runnable.calls.back().uses = std::move(ofJoin);
-  runnable.sizes.random = static_cast<const cuda::Random *>(random);
-  runnable.arguments.set(parameter, runnable.sizes);
+    calls.back().uses = std::move(ofJoin);
 }
 
 DeviceExecutor::DeviceExecutor(std::unique_ptr<State> state) : state(std::move(state)) {}
@@ -538,11 +551,11 @@ Status DeviceExecutor::State::checkPlaces(Phase first, Phase last) const {
   return Status::ok();
 }
 
-/// Copies outputs that are not stored as they are handed out. Places serve one run.
+/// Copies outputs that are not stored as they are handed out.
 Status DeviceExecutor::State::copyToPlaces() {
   const std::vector<Port> &outputs = session.plan().outputs;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    void *const place = std::exchange(places[i], nullptr);
+    void *const place = places[i];
     const int table = outputs[i].table;
     if (!place || mine.isOutside[table] || session.rowsOf(table) == 0)
       continue;
@@ -607,9 +620,11 @@ Status DeviceExecutor::State::poison(std::span<const Block> blocks) {
 /// Before the launches of a run, in the order of the device's work. A recording reads what is there when it runs.
 Status DeviceExecutor::State::uploadRandom() {
   const Randomness &wanted = session.randomness;
+  if (!mine.hasDropout)
+    return Status::ok();
   if (options.isInPlace) {
     // A backward run drops what its forward run did.
-    if (!mine.hasDropout || !std::exchange(isRandomDue, false))
+    if (!std::exchange(isRandomDue, false))
       return Status::ok();
     return mine.transfer->setRandom(random, wanted, wanted.isTraining ? lentRandom : nullptr);
   }
@@ -712,13 +727,13 @@ Status DeviceExecutor::State::runPhases(const Phases &phases) {
   if (interruptSignal())
     return Status::failed("interrupted");
   // Recording takes longer than launching: it pays for phases that run again.
-  Recorded &mine = recorded[phases];
-  if (!std::exchange(mine.isSeen, true))
+  Recorded &past = recorded[phases];
+  if (!std::exchange(past.isSeen, true))
     return launchAll();
-  if (options.onTuned && !mine.tuning)
-    mine.tuning.emplace(tune(phases));
-  const Starting way = mine.tuning ? mine.tuning->way() : usual();
-  std::unique_ptr<Recording> &recording = mine.recordings[way];
+  if (options.onTuned && !past.tuning)
+    past.tuning.emplace(tune(phases));
+  const Starting way = past.tuning ? past.tuning->way() : usual();
+  std::unique_ptr<Recording> &recording = past.recordings[way];
   if (way != Starting::Plain && !recording) {
     const auto order = way == Starting::Branched ? RecordedOrder::ByMemory : RecordedOrder::AsCalled;
     Result<std::unique_ptr<Recording>> made = device.record(launchAll, order);
@@ -727,7 +742,7 @@ Status DeviceExecutor::State::runPhases(const Phases &phases) {
     recording = std::move(*made);
   }
   auto start = [&] { return recording ? device.replay(*recording) : launchAll(); };
-  if (!mine.tuning || !mine.tuning->isMeasuring())
+  if (!past.tuning || !past.tuning->isMeasuring())
     return start();
   Result<std::unique_ptr<Mark>> begin = device.mark();
   if (!begin)
@@ -740,21 +755,26 @@ Status DeviceExecutor::State::runPhases(const Phases &phases) {
   Result<double> ms = device.elapsedMs(**begin, **end);
   if (!ms)
     return std::move(ms).status();
-  mine.tuning->add(*ms);
-  if (!mine.tuning->isMeasuring())
-    std::erase_if(mine.recordings, [&](const auto &entry) { return entry.first != mine.tuning->way(); });
+  past.tuning->add(*ms);
+  if (!past.tuning->isMeasuring())
+    std::erase_if(past.recordings, [&](const auto &entry) { return entry.first != past.tuning->way(); });
   return Status::ok();
 }
 
 Status DeviceExecutor::run(Phase first, Phase last) {
   State &s = *state;
+  struct OneRun {  // is what places serve, whether it ends well or not
+    std::vector<void *> &places;
+    ~OneRun() { std::fill(places.begin(), places.end(), nullptr); }
+  } const ending = {s.places};
   if (Status status = s.session.checkRun(first, last); !status.isOk())
     return status;
   if (s.options.isInPlace) {
     if (Status status = s.checkPlaces(first, last); !status.isOk())
       return status;
     for (size_t i = 0; i < s.steps.size(); ++i)
-      s.bindStep(i);
+      if (s.session.isRunning(s.session.plan().steps[i].phase, first, last))
+        s.bindStep(i);
   }
   s.times.clear();
   s.marks.clear();

@@ -108,6 +108,8 @@ Result<std::shared_ptr<const DevicePlan>> DevicePlan::create(std::shared_ptr<con
     return std::move(session).status();
   auto state = std::make_unique<State>(std::move(*session), std::move(program), device, options);
   state->pieces = std::move(fitting->pieces);
+  const std::string &source = state->session.plan().source;
+  state->hasDropout = source.empty() || source.find("sizes.random") != std::string::npos;
   const char *stepwise = std::getenv("HECTOR_STEPWISE");
   state->options.isStepwise |= stepwise && std::string_view(stepwise) == "1";
   if (Status status = state->uploadForms(forms); !status.isOk())
@@ -230,7 +232,6 @@ Status DevicePlan::State::prepareInPlace() {
   }
   for (const Port &port : plan.outputs)
     isTransferring |= !isOutside[port.table];
-  hasDropout = plan.source.find("sizes.random") != std::string::npos;
   if (!isTransferring && !hasDropout)
     return Status::ok();
   Result<std::unique_ptr<DeviceTransfer>> loaded = DeviceTransfer::load(device);

@@ -26,6 +26,7 @@ struct DevicePlan::State {
   std::vector<Pieces> pieces;  // of each launch
   DeviceMemory formMemory;
   std::map<Form, const std::byte *> forms;  // where each lies in `formMemory`
+  bool hasDropout = true;                   // whether kernels may read random numbers
   // With `isInPlace`.
   std::vector<bool> isOutside;              // of each table: an output in the caller's memory
   std::map<int, DeviceMemory> graphTables;  // that the graph phase has filled
@@ -33,7 +34,6 @@ struct DevicePlan::State {
   std::vector<int64_t> copyOffset;  // of each input: where its copy lies in what is lent; -1: read where it is
   std::vector<Storage> given;       // the type of each input there
   int64_t workBytes = 0;
-  bool hasDropout = false;
   std::unique_ptr<DeviceTransfer> transfer;  // null where nothing is copied
 
   State(Session session, std::shared_ptr<DeviceProgram> program, Device &device, const DeviceExecOptions &options)

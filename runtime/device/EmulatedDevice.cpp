@@ -180,8 +180,9 @@ private:
     return Status::ok();
   }
 
-  /// Whether `what`, the last thing that wrote, stayed inside of all memory. Reports each mistake once.
+  /// Whether `what`, the last thing that wrote, stayed inside of all memory. Reports the first mistake, and mends all.
   Status checkGuards(const std::string &what) {
+    Status status = Status::ok();
     for (const auto &[start, size] : allocations)
       for (std::byte *guard : {start - kGuardBytes, start + size}) {
         auto isWritten = [](std::byte value) { return value != kGuard; };
@@ -190,10 +191,11 @@ private:
           continue;
         std::fill(guard, end, kGuard);
         const int64_t place = first - start;
-        return Status::failed(what + " wrote outside of its memory: to byte " + std::to_string(place) +
-                              " of an allocation of " + counted(static_cast<int64_t>(size), "byte"));
+        if (status.isOk())
+          status = Status::failed(what + " wrote outside of its memory: to byte " + std::to_string(place) +
+                                  " of an allocation of " + counted(static_cast<int64_t>(size), "byte"));
       }
-    return Status::ok();
+    return status;
   }
 
   Emulator emulator;

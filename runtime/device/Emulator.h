@@ -10,7 +10,7 @@
 ///   does one that a thread which has left the kernel should take part in.
 /// - Shared memory is filled with NaN (all bits set) before each block. Static shared memory of kernels that are linked
 ///   into the program itself is not; that of loaded modules is.
-/// - An asynchronous copy reads and writes at the wait that requires it, never earlier.
+/// - An asynchronous copy reads and writes at once or at the wait that requires it; the seed says which.
 /// - Writing outside of dynamic shared memory is reported, and so is reading where it is far enough outside.
 /// - An exception, or a fault such as a null pointer, ends the launch with a report of kernel, block and thread. The
 ///   emulator can be used again. Objects on the stacks of the block's threads are not destroyed.

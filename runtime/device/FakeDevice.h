@@ -27,6 +27,7 @@ public:
   /// The arguments of the last launch of each kernel.
   std::map<std::string, Arguments> arguments;
   int64_t free = int64_t{1} << 30;
+  size_t uploads = 0;
   std::string failing;             // the kernel whose launch fails
   bool isFailing = false;          // whether waiting fails
   std::function<void()> onLaunch;  // called by each launch
@@ -67,6 +68,7 @@ private:
   void doFree(void *memory) override { std::free(memory); }
   Status doUpload(void *target, std::span<const std::byte> source) override {
     std::memcpy(target, source.data(), source.size());
+    ++uploads;
     return Status::ok();
   }
   Status doDownload(std::span<std::byte> target, const void *source) override {

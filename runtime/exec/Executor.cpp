@@ -39,11 +39,15 @@ struct Fitting {
     if (!cuts)
       return std::move(cuts).status();
     fitting.cuts = std::move(*cuts);
-    std::vector<LaunchNumbers> launches;
-    for (const LaunchCut &cut : fitting.cuts)
-      launches.push_back(cut.numbers);
-    fitting.memory = planMemory(plan, fitting.numbers, launches, threads, inputs, outputs);
+    fitting.setThreads(plan, threads, outputs, inputs);
     return fitting;
+  }
+  /// Cuts do not depend on threads, and memory does.
+  void setThreads(const Plan &plan, int threads, Outputs outputs, const InputTensors &inputs = {}) {
+    std::vector<LaunchNumbers> launches;
+    for (const LaunchCut &cut : cuts)
+      launches.push_back(cut.numbers);
+    memory = planMemory(plan, numbers, launches, threads, inputs, outputs);
   }
 };
 
@@ -120,8 +124,7 @@ struct Executor::State {
 
 Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, int threads, const InputTensors &inputs,
                              Outputs outputs) {
-  ThreadLimit limit(threads > 0 ? threads : numThreads());
-  Result<Fitting> fitting = Fitting::make(plan, graph, numThreads(), outputs, inputs);
+  Result<Fitting> fitting = Fitting::make(plan, graph, threads > 0 ? threads : numThreads(), outputs, inputs);
   if (!fitting)
     return std::move(fitting).status();
   return std::move(fitting->memory);
@@ -207,15 +210,24 @@ Result<Executor> Executor::create(std::shared_ptr<const Plan> plan, KernelLookup
   ThreadLimit limit(options.threads > 0 ? options.threads : numThreads());
   // What index arrays are made from goes with the fork, unless the graph has it already.
   std::optional<Graph> forms = graph.fork();
-  Result<Fitting> fitting = Fitting::make(*plan, *forms, numThreads(), options.outputs);
+  int threads = numThreads();
+  Result<Fitting> fitting = Fitting::make(*plan, *forms, threads, options.outputs);
   if (!fitting)
     return std::move(fitting).status();
-  if (Status status = checkMemory(*plan, fitting->numbers, fitting->memory, options.memoryLimit); !status.isOk())
-    return status;
+  while (true) {
+    const Status status = checkMemory(*plan, fitting->numbers, fitting->memory, options.memoryLimit);
+    if (status.isOk())
+      break;
+    if (threads == 1)
+      return status;
+    // The scratch memory of fewer threads may fit.
+    threads /= 2;
+    fitting->setThreads(*plan, threads, options.outputs);
+  }
   Result<Session> session = Session::create(std::move(plan), *forms, fitting->numbers, std::move(fitting->memory));
   if (!session)
     return std::move(session).status();
-  auto state = std::make_unique<State>(std::move(*session), std::move(lookup), options, numThreads());
+  auto state = std::make_unique<State>(std::move(*session), std::move(lookup), options, threads);
   if (Status status = state->prepare(*forms, std::move(fitting->cuts)); !status.isOk())
     return status;
   forms.reset();
@@ -263,8 +275,7 @@ Status Executor::setInput(std::string_view name, const Tensor &tensor) {
   const Port &port = session.plan().inputs[*found];
   State::Input &input = state->inputs[*found];
   ThreadLimit limit(state->threads);
-  const auto alignment = static_cast<uintptr_t>(byteSize(session.table(port.table).storage));
-  if (session.isStoredAsIs(tensor, port.table) && reinterpret_cast<uintptr_t>(tensor.bytes) % alignment == 0) {
+  if (!session.outside(port.table) && isStoredAs(session.table(port.table).storage, tensor)) {
     input.owner = tensor.owner;
     // Kernels are given all tables as void *, but no step writes an input: `checkPlan`.
     state->addresses[port.table] = const_cast<std::byte *>(tensor.bytes);

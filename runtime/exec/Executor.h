@@ -30,7 +30,7 @@ namespace hector::exec {
 using KernelLookup = std::function<void *(const std::string &symbol)>;
 
 struct ExecOptions {
-  int threads = 0;          // 0: `numThreads()`
+  int threads = 0;          // at most; 0: `numThreads()`. Fewer where their scratch memory does not fit
   int64_t memoryLimit = 0;  // bytes that the plan may take; 0: what the machine has
   /// Fills memory with NaN before each run and again when nobody needs it any more, so that whatever reads a number
   /// that was not written shows in the results.
@@ -42,8 +42,9 @@ struct ExecOptions {
 };
 
 /// The memory that an executor would take once its inputs are set to `inputs`, without making one: for choosing between
-/// plans. Inputs without a tensor count as read where they are. Builds the offsets that launches are cut by, and
-/// nothing else. Fails as `Executor::create` does, but for memory.
+/// plans. Inputs without a tensor count as read where they are. Derives from the graph what has to be known for that:
+/// its pairs, the types of its relations and the offsets that launches are cut by. Fails as `Executor::create` does,
+/// but for memory.
 Result<MemoryPlan> memoryFor(const Plan &plan, const Graph &graph, int threads, const InputTensors &inputs = {},
                              Outputs outputs = Outputs::InArena);
 

@@ -190,6 +190,20 @@ TEST(ExecutorTest, ThreadsHaveScratchOfTheirOwn) {
   EXPECT_EQ(valuesOf(executor, "y"), std::vector<double>(2000, 1));
 }
 
+TEST(ExecutorTest, FewerThreadsRunWhereScratchDoesNotFit) {
+  TestGraph graph = {"", {}, {}, {}, {0, 2000}, 0};
+  Plan plan = oneStep("scratch");
+  plan.steps[0].launch.scratch.bytes = 1 << 16;
+  Result<MemoryPlan> memory = memoryFor(plan, graph.make(), 2);
+  ASSERT_TRUE(memory);
+  const int64_t limit = memory->peakBytes();
+  Executor executor = make(plan, {{"scratch", symbol(useScratch)}}, graph, {.threads = 16, .memoryLimit = limit});
+  EXPECT_EQ(executor.peakBytes(), limit);
+  ASSERT_TRUE(executor.setInput("x", Tensor::fromDoubles({2000, 1}, numbers(2000, 1), DType::F32)).isOk());
+  expectRuns(executor);
+  EXPECT_EQ(valuesOf(executor, "y"), std::vector<double>(2000, 1));
+}
+
 // --- poison ---------------------------------------------------------------------------------------------------------
 
 static void writeAllButTheLast(const cpu::Frame &frame, int64_t begin, int64_t end, int64_t, void *) {
@@ -533,7 +547,7 @@ TEST(ExecutorTest, DamagedPlansAreRefused) {
 }
 
 TEST(ExecutorTest, MemoryLimitsAreKept) {
-  Result<MemoryPlan> memory = memoryFor(example::plan(), kSmall.make(), 2);
+  Result<MemoryPlan> memory = memoryFor(example::plan(), kSmall.make(), 1);
   ASSERT_TRUE(memory);
   const int64_t peak = memory->peakBytes();
   EXPECT_EQ(example::makeExecutor(kSmall, {.threads = 2, .memoryLimit = peak}).peakBytes(), peak);

@@ -440,8 +440,8 @@ std::vector<bool> findGraphTables(const Plan &plan) {
 bool isCopied(const Plan &plan, const Port &input, const GraphNumbers &graph, const InputTensors &inputs) {
   const TableSpec &table = plan.tables[input.table];
   auto tensor = inputs.find(input.name);
-  return isMoved(table, graph) || table.storage == Storage::Bool ||
-         (tensor != inputs.end() && tensor->second.dtype != dtypeOf(table.storage));
+  return isMoved(table, graph) ||
+         !isStoredAs(table.storage, tensor == inputs.end() ? dtypeOf(table.storage) : tensor->second.dtype);
 }
 
 MemoryPlan planDeviceMemory(const Plan &plan, const GraphNumbers &graph, std::span<const LaunchNumbers> launches,

@@ -139,9 +139,7 @@ Result<size_t> Session::findInput(std::string_view name, const Tensor &tensor) c
 }
 
 bool Session::isStoredAsIs(const Tensor &tensor, int index) const {
-  const Storage storage = table(index).storage;
-  // Bytes of a Bool may be any.
-  return !outside(index) && tensor.dtype == dtypeOf(storage) && storage != Storage::Bool;
+  return !outside(index) && isStoredAs(table(index).storage, tensor.dtype);
 }
 
 void Session::noteInput(size_t input) {

@@ -125,15 +125,18 @@ DType dtypeOf(Storage storage) {
   return DType::I64;
 }
 
+bool isStoredAs(Storage storage, DType dtype) {
+  return dtype == dtypeOf(storage) && storage != Storage::Bool;
+}
+
 bool isStoredAs(Storage storage, const Tensor &tensor) {
-  // Bytes of a Bool may be any outside.
-  return tensor.dtype == dtypeOf(storage) && storage != Storage::Bool &&
+  return isStoredAs(storage, tensor.dtype) &&
          reinterpret_cast<uintptr_t>(tensor.bytes) % static_cast<uintptr_t>(byteSize(storage)) == 0;
 }
 
 void copyIn(const Tensor &from, const IdArray *rows, int64_t numRows, int64_t rowSize, Storage storage, std::byte *to) {
   const int64_t fromBytes = rowSize * static_cast<int64_t>(byteSize(from.dtype)), toBytes = rowSize * byteSize(storage);
-  const bool isSame = from.dtype == dtypeOf(storage) && storage != Storage::Bool;  // bytes of a Bool may be any
+  const bool isSame = isStoredAs(storage, from.dtype);
   forRows(rows, numRows, rowSize, [&](int64_t row, int64_t outside, int64_t count) {
     if (isSame)
       std::memcpy(to + row * toBytes, from.bytes + outside * fromBytes, static_cast<size_t>(count * toBytes));

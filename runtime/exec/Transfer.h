@@ -12,7 +12,9 @@ namespace hector::exec {
 /// The type of a tensor with the same numbers.
 DType dtypeOf(Storage storage);
 
-/// Whether the bytes of a tensor can be read as a table's: they have its type and alignment.
+/// Whether a table keeps numbers of a type as they are. Bytes of a Bool may be any outside.
+bool isStoredAs(Storage storage, DType dtype);
+/// Whether it can be read where a tensor is, which has its type and alignment then.
 bool isStoredAs(Storage storage, const Tensor &tensor);
 
 /// Row i of `to` becomes row `rows[i]` of `from`, or row i where there is no `rows`. Numbers are rounded to nearest

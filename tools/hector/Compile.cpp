@@ -1,6 +1,7 @@
 /// `hector compile`: a model as one of the compiler's forms.
 
 #include "Commands.h"
+#include "RunReport.h"
 #include "driver/Case.h"
 #include "driver/Cpu.h"
 #include "driver/Cuda.h"
@@ -71,11 +72,8 @@ static Status chooseBackend(CompileOptions &options) {
   if (!options.architectures.empty() && !(isFile && isForGpu))
     return Status::invalid("--arch is for plan files of --backend cuda; " +
                            std::string(isForGpu ? "leave it out with --emit" : "leave it out, or add --backend cuda"));
-  if (isFile && options.model.dtype == "tf32")
-    return Status::invalid("tf32 is a mode of GPU matrix units" +
-                           std::string(isForGpu ? ", but not one of this version, which" : "; the CPU") +
-                           " has f64, f32, f16 and bf16");
-  return Status::ok();
+  // Other forms are no code for a CPU yet, so that tf32 is f32 in them.
+  return isFile || isForGpu ? settleTf32(options.model.dtype, options.precision, options.backend) : Status::ok();
 }
 
 /// Prints what a pass did or declined.

@@ -32,13 +32,7 @@ static Status chooseBackend(RunOptions &options) {
   }
   if (dtype.empty())
     dtype = backend == "interp" ? "f64" : "f32";
-  if (dtype == "tf32")
-    return Status::invalid("tf32 is a mode of GPU matrix units" +
-                           std::string(backend == "interp" ? "; the interpreter"
-                                       : backend == "cpu"  ? "; the CPU"
-                                                           : ", but not one of this version, which") +
-                           " has f64, f32, f16 and bf16");
-  return Status::ok();
+  return settleTf32(dtype, options.precision, backend);
 }
 
 static Status runModel(RunOptions options) {
@@ -90,7 +84,12 @@ static Status runModel(RunOptions options) {
     planned.emplace(std::move(*made));
   } else if (device) {
     noteInterrupts();
-    auto made = planForDevice(*program, loaded->graph, passes, precisionFromName(options.precision), *machine);
+    auto made = planForDevice(*program, loaded->graph,
+                              {.passes = passes,
+                               .precision = precisionFromName(options.precision),
+                               .machine = *machine,
+                               .device = device.get(),
+                               .exec = deviceOptions(options, *memoryLimit).exec});
     if (!made)
       return std::move(made).status();
     planned.emplace(std::move(*made));

@@ -47,6 +47,21 @@ Result<MachineDescription> chooseGpu(const std::string &machine, const std::stri
   return found;
 }
 
+Status settleTf32(std::string &dtype, std::string &precision, const std::string &backend) {
+  if (dtype != "tf32")
+    return Status::ok();
+  if (backend != "cuda")
+    return Status::invalid(std::string("tf32 is a mode of GPU matrix units; the ") +
+                           (backend == "interp" ? "interpreter" : "CPU") + " has f64, f32, f16 and bf16");
+  if (precision == "highest")
+    return Status::invalid("--dtype tf32 lets products round their factors, which --precision highest forbids; leave "
+                           "out one of them");
+  dtype = "f32";
+  if (precision.empty())
+    precision = "high";
+  return Status::ok();
+}
+
 CpuOptions cpuOptions(const RunOptions &options, int64_t memoryLimit) {
   CpuOptions cpu;
   cpu.exec = {.threads = options.threads, .memoryLimit = memoryLimit, .poison = options.poison};

@@ -30,6 +30,9 @@ Result<std::unique_ptr<Device>> findGpu();
 /// The GPU that plans are chosen for, by `--machine`. Other backends choose for machines of their own.
 Result<MachineDescription> chooseGpu(const std::string &machine, const std::string &backend);
 
+/// Has tf32 stand for f32 with products of a lower precision. Fails where the backend is no GPU, whose mode that is.
+Status settleTf32(std::string &dtype, std::string &precision, const std::string &backend);
+
 /// What was run, for the first line.
 struct RunTitle {
   std::string model, backend, dtype;

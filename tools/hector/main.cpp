@@ -96,7 +96,10 @@ static void addModelOptions(CLI::App &command, ModelOptions &options, const std:
       ->type_name("NAME=VALUE")
       ->take_all();
   command.add_option("--size", options.sizes, "Binds a size; may be repeated")->type_name("NAME=NUMBER")->take_all();
-  command.add_option("--dtype", options.dtype, "The numbers to compute with: f64, f32, tf32, bf16 or f16")
+  command
+      .add_option(
+          "--dtype", options.dtype,
+          "The numbers to compute with: f64, f32, bf16 or f16; or tf32, which is f32 with --precision high on a GPU")
       ->check(oneOf({"f64", "f32", "tf32", "bf16", "f16"}))
       ->type_name("TYPE");
 }
