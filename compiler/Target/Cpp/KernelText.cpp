@@ -205,6 +205,54 @@ std::string KernelText::apply(kern::MapOp map, const std::vector<std::string> &i
   return "";
 }
 
+//===- Ops
+//---------------------------------------------------------------------------------------------------------===//
+
+void KernelText::writeBlock(mlir::Block &block) {
+  for (Operation &op : block)
+    writeOp(op);
+}
+
+void KernelText::writeOp(Operation &op) {
+  if (auto loop = mlir::dyn_cast<kern::ForOp>(op))
+    return writeFor(loop);
+  if (auto tile = mlir::dyn_cast<kern::TileOp>(op))
+    return writeTile(tile);
+  if (auto load = mlir::dyn_cast<kern::LoadOp>(op))
+    return writeLoad(load);
+  if (auto store = mlir::dyn_cast<kern::StoreOp>(op))
+    return writeStore(store);
+  if (auto number = mlir::dyn_cast<kern::NumberOp>(op))
+    return writeNumber(number);
+  if (auto buffer = mlir::dyn_cast<kern::BufferOp>(op))
+    return writeBuffer(buffer);
+  if (auto map = mlir::dyn_cast<kern::MapOp>(op))
+    return writeMap(map);
+  if (auto concat = mlir::dyn_cast<kern::ConcatOp>(op))
+    return writeConcat(concat);
+  if (auto match = mlir::dyn_cast<kern::MatchOp>(op))
+    return writeMatch(match);
+  if (auto acc = mlir::dyn_cast<kern::AccOp>(op))
+    return writeAcc(acc.getResult(), acc.getKind());
+  if (auto fold = mlir::dyn_cast<kern::FoldOp>(op))
+    return writeFold(fold);
+  if (auto step = mlir::dyn_cast<kern::StepOp>(op))
+    return writeStep(step);
+  if (auto finish = mlir::dyn_cast<kern::FinishOp>(op))
+    return writeFinish(finish);
+  if (auto product = mlir::dyn_cast<kern::ProductOp>(op))
+    return writeProduct(product);
+  if (auto outer = mlir::dyn_cast<kern::OuterOp>(op))
+    return writeOuter(outer);
+  if (auto put = mlir::dyn_cast<kern::PutOp>(op))
+    return writePut(put);
+  if (auto get = mlir::dyn_cast<kern::GetOp>(op))
+    return writeGet(get);
+  if (auto constant = mlir::dyn_cast<kern::ConstantOp>(op))
+    return writeConstant(constant);
+  assert(mlir::isa<kern::TotalOp>(op) && "only totals are written elsewhere");
+}
+
 //===- The kernel ------------------------------------------------------------------------------------------------===//
 
 void KernelText::nameTables() {

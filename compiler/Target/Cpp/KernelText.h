@@ -30,6 +30,8 @@ struct KernelFacts {
 
 class KernelText {
 public:
+  virtual ~KernelText() = default;
+
   KernelFacts facts;
 
 protected:
@@ -50,6 +52,29 @@ protected:
   /// What tells which numbers a dropout drops, and how to read it; declared before the loops.
   virtual std::string dropped(kern::MapOp map, const std::string &row, const std::string &offset) = 0;
   virtual std::string isTraining() const = 0;
+
+  //===- Ops -----------------------------------------------------------------------------------------------------===//
+  void writeBlock(mlir::Block &block);
+  /// Calls what writes ops of this kind. Totals are written with the loops around them.
+  void writeOp(mlir::Operation &op);
+  virtual void writeFor(kern::ForOp loop) = 0;
+  virtual void writeTile(kern::TileOp tile) = 0;
+  virtual void writeLoad(kern::LoadOp load) = 0;
+  virtual void writeStore(kern::StoreOp store) = 0;
+  virtual void writeNumber(kern::NumberOp number) = 0;
+  virtual void writeBuffer(kern::BufferOp buffer) = 0;
+  virtual void writeMap(kern::MapOp map) = 0;
+  virtual void writeConcat(kern::ConcatOp concat) = 0;
+  virtual void writeMatch(kern::MatchOp match) = 0;
+  virtual void writeAcc(mlir::Value acc, kern::AccKind kind) = 0;
+  virtual void writeFold(kern::FoldOp fold) = 0;
+  virtual void writeStep(kern::StepOp step) = 0;
+  virtual void writeFinish(kern::FinishOp finish) = 0;
+  virtual void writeProduct(kern::ProductOp product) = 0;
+  virtual void writeOuter(kern::OuterOp outer) = 0;
+  virtual void writePut(kern::PutOp put) = 0;
+  virtual void writeGet(kern::GetOp get) = 0;
+  virtual void writeConstant(kern::ConstantOp constant) = 0;
 
   //===- Names ---------------------------------------------------------------------------------------------------===//
   /// Names that `unique` gives belong to the block that is written; the next block may have them again.

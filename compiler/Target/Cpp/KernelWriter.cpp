@@ -127,50 +127,9 @@ void KernelWriter::writeTallTile(mlir::Block &block) {
       writeOp(op);
 }
 
-void KernelWriter::writeBlock(mlir::Block &block) {
-  for (Operation &op : block)
-    writeOp(op);
-}
-
-void KernelWriter::writeOp(Operation &op) {
-  if (auto loop = mlir::dyn_cast<kern::ForOp>(op))
-    return writeFor(loop);
-  if (auto tile = mlir::dyn_cast<kern::TileOp>(op))
-    return writeTile(tile);
-  if (auto load = mlir::dyn_cast<kern::LoadOp>(op))
-    return writeLoad(load);
-  if (auto store = mlir::dyn_cast<kern::StoreOp>(op))
-    return writeStore(store);
-  if (auto number = mlir::dyn_cast<kern::NumberOp>(op))
-    return writeNumber(number);
-  if (auto buffer = mlir::dyn_cast<kern::BufferOp>(op))
-    return writeBuffer(buffer);
-  if (auto map = mlir::dyn_cast<kern::MapOp>(op))
-    return writeMap(map);
-  if (auto concat = mlir::dyn_cast<kern::ConcatOp>(op))
-    return writeConcat(concat);
-  if (auto match = mlir::dyn_cast<kern::MatchOp>(op))
-    return writeMatch(match);
-  if (auto acc = mlir::dyn_cast<kern::AccOp>(op))
-    return writeAcc(acc.getResult(), acc.getKind());
-  if (auto fold = mlir::dyn_cast<kern::FoldOp>(op))
-    return writeFold(fold);
-  if (auto step = mlir::dyn_cast<kern::StepOp>(op))
-    return writeStep(step);
-  if (auto finish = mlir::dyn_cast<kern::FinishOp>(op))
-    return writeFinish(finish);
-  if (auto product = mlir::dyn_cast<kern::ProductOp>(op))
-    return writeProduct(product);
-  if (auto outer = mlir::dyn_cast<kern::OuterOp>(op))
-    return writeOuter(outer);
-  if (auto put = mlir::dyn_cast<kern::PutOp>(op))
-    return writePut(put);
-  if (auto get = mlir::dyn_cast<kern::GetOp>(op))
-    return writeGet(get);
-  if (auto constant = mlir::dyn_cast<kern::ConstantOp>(op)) {
-    rows[constant.getResult()] = {
-        .name = literal(constant.getValue().convertToDouble(), kern::elementType(constant.getResult().getType()))};
-  }
+void KernelWriter::writeConstant(kern::ConstantOp constant) {
+  rows[constant.getResult()] = {
+      .name = literal(constant.getValue().convertToDouble(), kern::elementType(constant.getResult().getType()))};
 }
 
 //===- The kernel ------------------------------------------------------------------------------------------------===//

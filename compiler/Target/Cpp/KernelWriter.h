@@ -48,42 +48,41 @@ private:
   //===- Statements ----------------------------------------------------------------------------------------------===//
   /// The statements of a loop or tile.
   void writeBody(mlir::Block &block);
-  void writeBlock(mlir::Block &block);
-  void writeOp(mlir::Operation &op);
-  void writeFor(kern::ForOp loop);
-  void writeTile(kern::TileOp tile);
+  void writeFor(kern::ForOp loop) override;
+  void writeTile(kern::TileOp tile) override;
   void writeTallTile(mlir::Block &block);
-  void writeLoad(kern::LoadOp load);
+  void writeLoad(kern::LoadOp load) override;
   /// Has the processor fetch a row that is read a few rounds later.
   void writeFetch(kern::LoadOp load);
-  void writeStore(kern::StoreOp store);
-  void writeNumber(kern::NumberOp number);
+  void writeStore(kern::StoreOp store) override;
+  void writeNumber(kern::NumberOp number) override;
   mlir::Value tableBehind(kern::BufferOp buffer);
-  void writeBuffer(kern::BufferOp buffer);
-  void writePut(kern::PutOp put);
-  void writeGet(kern::GetOp get);
-  void writeMap(kern::MapOp map);
+  void writeBuffer(kern::BufferOp buffer) override;
+  void writePut(kern::PutOp put) override;
+  void writeGet(kern::GetOp get) override;
+  void writeConstant(kern::ConstantOp constant) override;
+  void writeMap(kern::MapOp map) override;
   bool writeMatrixProduct(kern::MapOp map);
   void writeCombine(kern::MapOp map);
-  void writeConcat(kern::ConcatOp concat);
-  void writeMatch(kern::MatchOp match);
-  void writeAcc(mlir::Value acc, kern::AccKind kind);
+  void writeConcat(kern::ConcatOp concat) override;
+  void writeMatch(kern::MatchOp match) override;
+  void writeAcc(mlir::Value acc, kern::AccKind kind) override;
   static bool isLongSum(mlir::Value acc);
-  void writeFold(kern::FoldOp fold);
-  void writeStep(kern::StepOp step);
+  void writeFold(kern::FoldOp fold) override;
+  void writeStep(kern::StepOp step) override;
   /// Whether a loop computes with numbers in buffers alone, which vectors hold side by side.
   static bool isSideBySide(kern::ForOp loop);
   void writeSideBySide(kern::ForOp loop, const std::string &begin, const std::string &end);
   /// At the end of a block of edges, sums go to those of whole blocks.
   void writeBlockEnds(kern::ForOp loop);
   void writeFoldStep(kern::StepOp step, kern::FoldOp fold);
-  void writeFinish(kern::FinishOp finish);
+  void writeFinish(kern::FinishOp finish) override;
   void writeFoldFinish(kern::FinishOp finish, kern::FoldOp fold);
   std::string declareMatrix(kern::ProductOp product);
   /// Declares the matrix of a product as it is multiplied with, for as long as it is the same.
   void prepareWeights(kern::ProductOp product);
-  void writeProduct(kern::ProductOp product);
-  void writeOuter(kern::OuterOp outer);
+  void writeProduct(kern::ProductOp product) override;
+  void writeOuter(kern::OuterOp outer) override;
   void writeTotals();
   std::string slotOf(kern::TotalOp total);
   void declareTotal(kern::TotalOp total, const std::string &slot);

@@ -544,52 +544,9 @@ void CudaWriter::writePieces() {
   body.close();
 }
 
-void CudaWriter::writeBlock(mlir::Block &block) {
-  for (Operation &op : block)
-    writeOp(op);
-}
-
-void CudaWriter::writeOp(Operation &op) {
-  if (auto loop = mlir::dyn_cast<kern::ForOp>(op))
-    return writeFor(loop);
-  if (auto tile = mlir::dyn_cast<kern::TileOp>(op))
-    return writeTile(tile);
-  if (auto load = mlir::dyn_cast<kern::LoadOp>(op))
-    return writeLoad(load);
-  if (auto store = mlir::dyn_cast<kern::StoreOp>(op))
-    return writeStore(store);
-  if (auto number = mlir::dyn_cast<kern::NumberOp>(op))
-    return writeNumber(number);
-  if (auto buffer = mlir::dyn_cast<kern::BufferOp>(op))
-    return writeBuffer(buffer);
-  if (auto map = mlir::dyn_cast<kern::MapOp>(op))
-    return writeMap(map);
-  if (auto concat = mlir::dyn_cast<kern::ConcatOp>(op))
-    return writeConcat(concat);
-  if (auto match = mlir::dyn_cast<kern::MatchOp>(op))
-    return writeMatch(match);
-  if (auto acc = mlir::dyn_cast<kern::AccOp>(op))
-    return writeAcc(acc.getResult(), acc.getKind());
-  if (auto fold = mlir::dyn_cast<kern::FoldOp>(op))
-    return writeFold(fold);
-  if (auto step = mlir::dyn_cast<kern::StepOp>(op))
-    return writeStep(step);
-  if (auto finish = mlir::dyn_cast<kern::FinishOp>(op))
-    return writeFinish(finish);
-  if (auto product = mlir::dyn_cast<kern::ProductOp>(op))
-    return writeProduct(product);
-  if (auto outer = mlir::dyn_cast<kern::OuterOp>(op))
-    return writeOuter(outer);
-  if (auto put = mlir::dyn_cast<kern::PutOp>(op))
-    return writePut(put);
-  if (auto get = mlir::dyn_cast<kern::GetOp>(op))
-    return writeGet(get);
-  if (auto constant = mlir::dyn_cast<kern::ConstantOp>(op)) {
-    rows[constant.getResult()] = {
-        .name = literal(constant.getValue().convertToDouble(), kern::elementType(constant.getResult().getType()))};
-    return;
-  }
-  assert(mlir::isa<kern::TotalOp>(op) && "only totals are written elsewhere");
+void CudaWriter::writeConstant(kern::ConstantOp constant) {
+  rows[constant.getResult()] = {
+      .name = literal(constant.getValue().convertToDouble(), kern::elementType(constant.getResult().getType()))};
 }
 
 //===- The kernel ------------------------------------------------------------------------------------------------===//
@@ -629,6 +586,35 @@ void CudaWriter::writeEnd(Writer &out, const std::string &name) const {
   out.close();
   if (use == Use::Kernel)
     out.line("HECTOR_CUDA_KERNEL(" + name + ")");
+}
+
+/// The threads and the shared memory of a block, when it is known what its kernel keeps there.
+void CudaWriter::settleLaunch() {
+  // Joins have memory of their own: rows of the next tile are copied meanwhile.
+  if (joinBytes > 0)
+    prologue.push_back("unsigned char *joinMemory = blockMemory + " + std::to_string(blockBytes) + ";");
+  blockBytes += cpp::roundUp(joinBytes, 16);
+  if (slabBytes > 0)
+    prologue.push_back("unsigned char *slabs = blockMemory + " + std::to_string(blockBytes) + ";");
+  blockBytes += slabBytes;
+  launch.schedule = isOfBlocks ? exec::Schedule::Tiles : isTiled ? exec::Schedule::Pieces : exec::Schedule::Units;
+  launch.lanes = lanes;
+  launch.threads = isOfBlocks ? warps * 32 : kThreads;
+  while (!isOfBlocks && !isWide && launch.threads > 32 && launch.threads / lanes * groupBytes > kSharedBytes)
+    launch.threads /= 2;
+  launch.sharedBytes = blockBytes + launch.threads / lanes * groupBytes;
+  if (launch.sharedBytes > exec::kMostSharedBytes)
+    refusal = "kernel " + symbol + " needs " + std::to_string(launch.sharedBytes) +
+              " bytes of shared memory for one block, more than any GPU has";
+  if (isOfBlocks) {
+    const int64_t fitting = kAllSharedBytes / (launch.sharedBytes + kOwnBlockBytes);
+    const int64_t wanted = warps == 1 ? 16
+                           : warps == 4
+                               ? (keptRegisters + sumRegisters + earlyRegisters <= kThreeBlockRegisters ? 3 : 2)
+                           : keptRegisters + sumRegisters <= kFewRegisters ? 2
+                                                                           : 1;
+    launch.blocks = static_cast<int>(std::clamp<int64_t>(fitting, 1, wanted));
+  }
 }
 
 void CudaWriter::write(Writer &out) {
@@ -673,32 +659,7 @@ void CudaWriter::write(Writer &out) {
   else
     writeBlock(block);
 
-  // Joins have memory of their own: rows of the next tile are copied meanwhile.
-  if (joinBytes > 0)
-    prologue.push_back("unsigned char *joinMemory = blockMemory + " + std::to_string(blockBytes) + ";");
-  blockBytes += cpp::roundUp(joinBytes, 16);
-  if (slabBytes > 0)
-    prologue.push_back("unsigned char *slabs = blockMemory + " + std::to_string(blockBytes) + ";");
-  blockBytes += slabBytes;
-  launch.schedule = isOfBlocks ? exec::Schedule::Tiles : isTiled ? exec::Schedule::Pieces : exec::Schedule::Units;
-  launch.lanes = lanes;
-  launch.threads = isOfBlocks ? warps * 32 : kThreads;
-  while (!isOfBlocks && !isWide && launch.threads > 32 && launch.threads / lanes * groupBytes > kSharedBytes)
-    launch.threads /= 2;
-  launch.sharedBytes = blockBytes + launch.threads / lanes * groupBytes;
-  if (launch.sharedBytes > exec::kMostSharedBytes)
-    refusal = "kernel " + symbol + " needs " + std::to_string(launch.sharedBytes) +
-              " bytes of shared memory for one block, more than any GPU has";
-  if (isOfBlocks) {
-    const int64_t fitting = kAllSharedBytes / (launch.sharedBytes + kOwnBlockBytes);
-    const int64_t wanted = warps == 1 ? 16
-                           : warps == 4
-                               ? (keptRegisters + sumRegisters + earlyRegisters <= kThreeBlockRegisters ? 3 : 2)
-                           : keptRegisters + sumRegisters <= kFewRegisters ? 2
-                                                                           : 1;
-    launch.blocks = static_cast<int>(std::clamp<int64_t>(fitting, 1, wanted));
-  }
-
+  settleLaunch();
   writeSummary(out);
   writeHead(out, symbol, launch.threads, warps == 1 ? 1 : launch.blocks);
   if (isWide)

@@ -67,6 +67,7 @@ private:
   void chooseWide();
   /// Whether each row of the loop leaves what it adds to its totals, instead of the pieces.
   bool hasTotalsByRow();
+  void settleLaunch();
   void writeHead(Writer &out, const std::string &name, int threads, int blocks = 1, const std::string &first = "");
   void writeEnd(Writer &out, const std::string &name) const;
   void writePieces();
@@ -90,7 +91,7 @@ private:
   void declarePart(Writer &out, mlir::Operation &op);
   void startPart(mlir::Operation &op);
   void joinPart(mlir::Operation &op);
-  void writeTile(kern::TileOp tile);
+  void writeTile(kern::TileOp tile) override;
   /// Declares the matrices of a tile's products, which are the same for all tiles of a type.
   void declareMatrices(kern::TileOp tile);
   /// Chooses how many warps a block has, and how many rows a tile.
@@ -115,9 +116,7 @@ private:
   int64_t matrixRegisters(kern::ProductOp product, int warps) const;
   int64_t sumRegistersOf(kern::OuterOp outer, int warps) const;
   bool isInRegisters(kern::OuterOp outer, int warps) const;
-  void writeFor(kern::ForOp loop);
-  void writeBlock(mlir::Block &block);
-  void writeOp(mlir::Operation &op);
+  void writeFor(kern::ForOp loop) override;
   void writeJoins(Writer &out);
   void writeJoin(Writer &out, kern::TotalOp total);
   void writeJoinOfPieces(Writer &out, kern::TotalOp total, const std::string &start, const std::string &place,
@@ -125,24 +124,25 @@ private:
   std::string count(flow::Domain domain) const;
 
   //===- Statements ----------------------------------------------------------------------------------------------===//
-  void writeLoad(kern::LoadOp load);
-  void writeStore(kern::StoreOp store);
-  void writeNumber(kern::NumberOp number);
+  void writeLoad(kern::LoadOp load) override;
+  void writeStore(kern::StoreOp store) override;
+  void writeNumber(kern::NumberOp number) override;
   void writeOperand(kern::BufferOp buffer);
-  void writeBuffer(kern::BufferOp buffer);
-  void writePut(kern::PutOp put);
-  void writeGet(kern::GetOp get);
-  void writeMap(kern::MapOp map);
+  void writeBuffer(kern::BufferOp buffer) override;
+  void writePut(kern::PutOp put) override;
+  void writeGet(kern::GetOp get) override;
+  void writeConstant(kern::ConstantOp constant) override;
+  void writeMap(kern::MapOp map) override;
   void writeCombine(kern::MapOp map);
-  void writeConcat(kern::ConcatOp concat);
-  void writeMatch(kern::MatchOp match);
-  void writeAcc(mlir::Value acc, kern::AccKind kind);
-  void writeFold(kern::FoldOp fold);
-  void writeStep(kern::StepOp step);
+  void writeConcat(kern::ConcatOp concat) override;
+  void writeMatch(kern::MatchOp match) override;
+  void writeAcc(mlir::Value acc, kern::AccKind kind) override;
+  void writeFold(kern::FoldOp fold) override;
+  void writeStep(kern::StepOp step) override;
   void writeFoldStep(kern::StepOp step, kern::FoldOp fold);
-  void writeFinish(kern::FinishOp finish);
+  void writeFinish(kern::FinishOp finish) override;
   void writeFoldFinish(kern::FinishOp finish, kern::FoldOp fold);
-  void writeProduct(kern::ProductOp product);
+  void writeProduct(kern::ProductOp product) override;
   /// A product of two matrices, each the row of a table or of a buffer, by all threads of the block.
   std::string matrixProduct(const std::string &type, int64_t numRows, int64_t terms, int64_t columns,
                             const std::string &guard, const std::string &left, const std::string &right,
@@ -150,7 +150,7 @@ private:
   bool writeMatrixProduct(kern::MapOp map);
   std::string weightsClass(kern::ProductOp product, bool isKept);
   std::string matrixOf(kern::ProductOp product);
-  void writeOuter(kern::OuterOp outer);
+  void writeOuter(kern::OuterOp outer) override;
 
   //===- Totals --------------------------------------------------------------------------------------------------===//
   /// Whether a total is kept in memory while rows are taken, instead of in registers.
