@@ -18,8 +18,7 @@ namespace {
 
 std::vector<std::string> fields(const std::string &line, char separator) {
   std::vector<std::string_view> views;
-  std::vector<std::string> unquoted;
-  unquoted.reserve(line.size() + 1);
+  std::deque<std::string> unquoted;
   splitRow(line, separator, views, &unquoted);
   return {views.begin(), views.end()};
 }
@@ -166,10 +165,42 @@ TEST(TableTest, HeadersAreQuotedAndCountedFromTheirLine) {
   EXPECT_EQ(format->skipLines, 3);
 }
 
+TEST(TableTest, KnownWordsAreAHeaderOverNamesToo) {
+  for (const char *first : {"head,relation,tail", "Subject,Predicate,Object", "h,r,t", "src_id,type,dst_id",
+                            "relation,head,tail", "\"head\",\"relation\",\"tail\""}) {
+    Result<TableFormat> format = sniffTable(memoryFile("a", std::string(first) + "\nann,likes,bob\n"));
+    ASSERT_TRUE(format);
+    EXPECT_TRUE(format->header) << first;
+    EXPECT_EQ(format->skipLines, 1) << first;
+    EXPECT_FALSE(format->allNumbers) << first;
+    EXPECT_EQ(format->notes, Texts{"a:1: `" + std::string(first) + "` was taken as a header, not as a row"});
+  }
+  Result<TableFormat> format = sniffTable(memoryFile("a", "source,target\nann,bob\n"));
+  ASSERT_TRUE(format);
+  EXPECT_TRUE(format->header);
+}
+
+TEST(TableTest, OtherWordsAreNoHeaderOverNames) {
+  for (const char *first : {"head,likes,tail", "head,relation,head", "ann,relation,bob"}) {
+    Result<TableFormat> format = sniffTable(memoryFile("a", std::string(first) + "\nann,likes,bob\n"));
+    ASSERT_TRUE(format);
+    EXPECT_FALSE(format->header) << first;
+    EXPECT_EQ(format->skipLines, 0) << first;
+  }
+  // Nodes of a graph may be called so.
+  Result<TableFormat> format = sniffTable(memoryFile("a", "s,t\ns,a\na,t\n"));
+  ASSERT_TRUE(format);
+  EXPECT_FALSE(format->header);
+}
+
 TEST(TableTest, NumbersReadAsNamesAreNoted) {
   Result<TableFormat> format = sniffTable(memoryFile("a", "5 6.0\n1 2\n3 4\n"));
   ASSERT_TRUE(format);
   EXPECT_EQ(format->notes, Texts{"a:1: `6.0` is not a whole number from 0, so all fields were read as names"});
+  format = sniffTable(memoryFile("a", "from to\n1 2\n3 x\n4 5\n"));
+  ASSERT_TRUE(format);
+  EXPECT_EQ(format->notes, (Texts{"a:1: `from to` was taken as a header, not as a row",
+                                  "a:3: `x` is not a whole number from 0, so all fields were read as names"}));
   format = sniffTable(memoryFile("a", "ann bob\nbob 7\n"));
   ASSERT_TRUE(format);
   EXPECT_EQ(format->notes, Texts{});
@@ -230,11 +261,35 @@ TEST(LabelsTest, WholeNumbersAreLabelsAsTheyAre) {
   EXPECT_EQ(raw.labelNames, (Texts{"0", "1", "2"}));
 }
 
+TEST(LabelsTest, OtherWaysToWriteNumbersAreNames) {
+  RawGraph raw;
+  labelsOf({{"a.csv", "n1,007\nn2,7\nn3,1e1\nn4,10\nn5,7.0\nn6,7.00\n"}}, {}, &raw);
+  EXPECT_EQ(raw.labelNames, (Texts{"007", "10", "1e1", "7", "7.00"}));
+  ASSERT_EQ(raw.labels.size(), 6u);
+  EXPECT_EQ(raw.labels[4].label, raw.labels[1].label);
+  EXPECT_NE(raw.labels[0].label, raw.labels[1].label);
+  labelsOf({{"a.csv", "n1,-3.0\nn2,.0\nn3,-3\n"}}, {}, &raw);
+  EXPECT_EQ(raw.labelNames, (Texts{"-3", "-3.0", ".0"}));
+}
+
 TEST(LabelsTest, SplitsByName) {
   EXPECT_EQ(splitOfName("trainingSet.tsv"), Split::Train);
   EXPECT_EQ(splitOfName("validation.int.csv"), Split::Valid);
   EXPECT_EQ(splitOfName("test2id.txt"), Split::Test);
   EXPECT_EQ(splitOfName("completeDataset.tsv"), Split::None);
+  EXPECT_EQ(splitOfName("dev.txt"), Split::Valid);
+}
+
+TEST(LabelsTest, SplitsByNameAreWholeWordsOfAnyCase) {
+  for (const char *name : {"Train.txt", "wn18.train.txt", "TRAINING-1.csv", "fb_train", "trainset.txt", "my-TrainSet"})
+    EXPECT_EQ(splitOfName(name), Split::Train) << name;
+  for (const char *name : {"VALID.txt", "a.Validation.tsv", "val.txt", "wn18-dev.txt", "Valid2id.txt"})
+    EXPECT_EQ(splitOfName(name), Split::Valid) << name;
+  for (const char *name : {"Test.txt", "wn18.test.csv", "testing_1"})
+    EXPECT_EQ(splitOfName(name), Split::Test) << name;
+  for (const char *name : {"testimonials.txt", "latest.txt", "device.txt", "validity.csv", "trainers.txt",
+                           "train-test.txt", "meta-testing.int.csv", "1-1.txt", ""})
+    EXPECT_EQ(splitOfName(name), Split::None) << name;
 }
 
 TEST(LabelsError, UnknownNode) {

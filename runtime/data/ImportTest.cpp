@@ -326,6 +326,92 @@ TEST(TriplesImport, TablesOfTwoColumnsAreLabels) {
   EXPECT_EQ(file->tensors.find("split.train")->intAt(0), 1);
 }
 
+TEST(TriplesImport, TriplesWithoutASplitAreLeftOutBesideSplits) {
+  Folder folder;
+  folder.write("1-1.txt", "1\nc likes a\n");
+  folder.write("train.txt", "a likes b\nb likes c\n");
+  folder.write("test.txt", "c likes a\n");
+  ImportOptions options;
+  options.inputs = {folder.path};
+  options.order = "hrt";
+  options.inverses = false;
+  ImportReport report;
+  Result<GraphFile> file = import(options, &report);
+  EXPECT_EQ(countsOf(file), (Counts{3, 3, 1}));
+  ASSERT_TRUE(file && file->tensors.find("edge.split"));
+  EXPECT_EQ(file->tensors.find("edge.split")->toDoubles(), (std::vector<double>{0, 0, 2}));
+  EXPECT_EQ(report.notes, Texts{folder.at("1-1.txt") +
+                                " was left out: its name gives no split (train, valid or test), "
+                                "but that of " +
+                                folder.at("test.txt") + " does"});
+}
+
+TEST(TriplesError, GivenTriplesWithoutASplitBesideSplits) {
+  Folder folder;
+  ImportOptions options;
+  options.inputs = {folder.write("train.txt", "a likes b\n"), folder.write("more.txt", "b likes a\n")};
+  options.order = "hrt";
+  EXPECT_EQ(errorOf(import(options)), folder.at("more.txt") + ": its name gives no split, but that of " +
+                                          folder.at("train.txt") +
+                                          " does; expected one of train, valid and test in the name of each file of "
+                                          "triples");
+}
+
+TEST(TriplesImport, HeadersOverNamesAreNoted) {
+  ImportOptions options;
+  options.inverses = false;
+  ImportReport report;
+  Result<GraphFile> file = importText("a.csv", "head,relation,tail\nann,likes,bob\nbob,likes,ann\n", options, &report);
+  EXPECT_EQ(countsOf(file), (Counts{2, 2, 1}));
+  ASSERT_FALSE(report.notes.empty());
+  EXPECT_TRUE(std::any_of(report.notes.begin(), report.notes.end(), [](const std::string &note) {
+    return note.ends_with("a.csv:1: `head,relation,tail` was taken as a header, not as a row");
+  }));
+}
+
+TEST(TriplesImport, FieldsMayStandInQuotes) {
+  ImportOptions options;
+  options.order = "hrt";
+  options.inverses = false;
+  const std::string text = "\"a\",\"r\",\"b, \"\"the\"\" b\"\r\n \"b, \"\"the\"\" b\" , r,a\n5\" pipe,r,a\n";
+  Result<GraphFile> file = importText("a.csv", text, options);
+  EXPECT_EQ(countsOf(file), (Counts{3, 3, 1}));
+  EXPECT_EQ(edgesOf(*file), (Texts{"a r b, \"the\" b", "b, \"the\" b r a", "5\" pipe r a"}));
+  EXPECT_EQ(countsOf(importText("a.csv", "\"0\",\"0\",\"3\"\n", options)), (Counts{4, 1, 1}));
+  // Between tabs they are part of the name.
+  file = importText("a.tsv", "\"a\"\tr\tb\n", options);
+  ASSERT_TRUE(file) << errorOf(file);
+  EXPECT_EQ(edgesOf(*file), Texts{"\"a\" r b"});
+}
+
+TEST(TriplesImport, QuotesAreReadByEveryThread) {
+  std::string plain, quoted;
+  for (int i = 0; i < 100'000; ++i) {
+    const std::string h = std::to_string(i % 5000), t = std::to_string(i * 7 % 5000);
+    plain += "node" + h + "\",likes,node" + t + "\"\n";
+    quoted += "\"node" + h + "\"\"\",\"likes\",\"node" + t + "\"\"\"\n";
+  }
+  ImportOptions options;
+  options.threads = 3;
+  Result<GraphFile> one = importText("a.csv", plain, options), other = importText("a.csv", quoted, options);
+  ASSERT_TRUE(one && other) << errorOf(one) << errorOf(other);
+  EXPECT_EQ(countsOf(one), (Counts{5000, 200'000, 2}));
+  EXPECT_EQ(edgesOf(*one), edgesOf(*other));
+}
+
+TEST(TriplesError, QuotesThatDoNotClose) {
+  ImportOptions options;
+  options.order = "hrt";
+  for (const char *row : {"\"a,r,b", "\"a\" x,r,b", "a,r,\"b\"\""})
+    EXPECT_EQ(errorOfImport("a.csv", "a,r,b\na,r,c\n" + std::string(row) + "\n", options),
+              "a.csv:3: found `" + std::string(row) +
+                  "`; expected a field that starts with `\"` to end with `\"` in the same line, and quotes inside it "
+                  "doubled");
+  for (const char *row : {"\"a\",\"r\"", "\"a\",r,\"b\",", "\"a\",r,\"\""})
+    EXPECT_EQ(errorOfImport("a.csv", "a,r,b\na,r,c\n" + std::string(row) + "\n", options),
+              "a.csv:3: found `" + std::string(row) + "`; expected 3 fields separated by commas");
+}
+
 TEST(TriplesImport, FirstRowsWithNumbersAreKept) {
   ImportOptions options;
   options.order = "htr";
@@ -488,6 +574,14 @@ TEST(EdgesImport, NamesAndIds) {
   Result<GraphFile> file = importText("a.csv", "a,b\nb,c\n", options);
   EXPECT_EQ(countsOf(file), (Counts{3, 2, 1}));
   EXPECT_EQ(edgesOf(*file), (Texts{"a edge b", "b edge c"}));
+}
+
+TEST(EdgesImport, FieldsMayStandInQuotes) {
+  ImportOptions options;
+  options.inverses = false;
+  Result<GraphFile> file = importText("a.csv", "\"from\",\"to\"\n\"a\",b\nb,\"c,d\"\n", options);
+  EXPECT_EQ(countsOf(file), (Counts{3, 2, 1}));
+  EXPECT_EQ(edgesOf(*file), (Texts{"a edge b", "b edge c,d"}));
 }
 
 TEST(EdgesImport, FirstRowsWithNumbersAreKept) {
@@ -735,6 +829,76 @@ TEST(OgbError, ValuesThatAreNone) {
   EXPECT_EQ(message("raw/node-feat.csv", "1,2\n1\n"),
             "raw/node-feat.csv:2: has 1 field; expected 2, as in the rows before");
   EXPECT_EQ(message("raw/node-feat.csv", "1,2\n"), "raw/node-feat.csv: has 1 row for 3 nodes of type `node`");
+}
+
+namespace {
+
+std::string npyOfInts(const std::string &shape, const std::vector<uint64_t> &values) {
+  const std::string header = "{'descr': '<i8', 'fortran_order': False, 'shape': " + shape + ", }";
+  std::string bytes = std::string("\x93NUMPY\x01\x00", 8) + littleEndian(header.size(), 2) + header;
+  for (uint64_t value : values)
+    bytes += littleEndian(value, 8);
+  return bytes;
+}
+
+/// Three nodes in a row with labels; the error for other labels or for splits, without the folder's name.
+std::string errorOfOgb(const std::string &name, const std::string &text) {
+  Folder folder;
+  folder.write("raw/edge.csv", "0,1\n1,2\n");
+  folder.write("raw/node-label.csv", "0\n1\n1\n");
+  folder.write(name, text);
+  ImportOptions options;
+  options.inputs = {folder.path};
+  std::string error = errorOf(import(options));
+  return error.starts_with(folder.path) ? error.substr(folder.path.size() + 1) : error;
+}
+
+}  // namespace
+
+TEST(OgbError, LabelsThatAreNoClasses) {
+  for (const char *label : {"0.7", "1.9", "-2", "2000000", "inf"})
+    EXPECT_EQ(errorOfOgb("raw/node-label.csv", "0\n\n" + std::string(label) + "\n1\n"),
+              "raw/node-label.csv:3: the label is " + std::string(label) +
+                  "; expected a whole number from 0 to 999999, or -1 or NaN for a node without one");
+}
+
+TEST(OgbImport, NodesMayHaveNoLabel) {
+  Folder folder;
+  folder.write("raw/edge.csv", "0,1\n1,2\n");
+  folder.write("raw/node-label.csv", "-1\nnan\n1.0\n");
+  ImportOptions options;
+  options.inputs = {folder.path};
+  Result<GraphFile> file = import(options);
+  ASSERT_TRUE(file) << errorOf(file);
+  EXPECT_EQ(file->tensors.find("label.node")->toDoubles(), std::vector<double>{2});
+  EXPECT_EQ(file->tensors.find("label")->toDoubles(), std::vector<double>{1});
+}
+
+TEST(OgbError, SplitsOfNoNodes) {
+  for (const char *id : {"0.9", "3", "-1", "nan"})
+    EXPECT_EQ(errorOfOgb("split/random/train.csv", "0\n" + std::string(id) + "\n"),
+              "split/random/train.csv:2: found " + std::string(id) +
+                  "; expected a node of type `node`, which has 3 nodes, numbered from 0");
+  EXPECT_EQ(errorOfOgb("split/random/train.csv", "0,2,3\n"),
+            "split/random/train.csv:1, column 2: found 3; expected a node of type `node`, which has 3 nodes, numbered "
+            "from 0");
+  EXPECT_EQ(errorOfOgb("split/random/train.csv", "0,1\n1,2\n"),
+            "split/random/train.csv: is a table of 2 × 2; expected nodes in one column or in one row");
+}
+
+TEST(OgbImport, SplitsMayBeARow) {
+  for (const auto &[name, text] :
+       {std::pair<std::string, std::string>{"train.csv", "0,2\n"}, {"train.npy", npyOfInts("(1, 2)", {0, 2})}}) {
+    Folder folder;
+    folder.write("raw/edge.csv", "0,1\n1,2\n");
+    folder.write("raw/node-label.csv", "0\n1\n1\n");
+    folder.write("split/random/" + name, text);
+    ImportOptions options;
+    options.inputs = {folder.path};
+    Result<GraphFile> file = import(options);
+    ASSERT_TRUE(file) << errorOf(file);
+    EXPECT_EQ(file->tensors.find("split.train")->toDoubles(), (std::vector<double>{0, 2})) << name;
+  }
 }
 
 TEST(OgbError, NodesInTwoSplits) {

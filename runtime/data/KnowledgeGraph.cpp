@@ -38,6 +38,7 @@ Result<Sample> sample(const InputFile &file, const TableFormat &format) {
   BlockReader reader(file, size_t{1} << 20);
   int64_t skip = format.skipLines;
   std::vector<std::string_view> fields;
+  std::deque<std::string> unquoted;
   while (out.rows.size() < kRows) {
     Result<Block> block = reader.next();
     if (!block)
@@ -51,7 +52,8 @@ Result<Sample> sample(const InputFile &file, const TableFormat &format) {
       text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
       if (skip-- > 0)
         continue;
-      splitRow(line, format.separator, fields);
+      unquoted.clear();
+      splitRow(line, format.separator, fields, &unquoted);
       if (fields.size() == 3)
         out.rows.push_back({std::string(fields[0]), std::string(fields[1]), std::string(fields[2])});
     }
@@ -250,11 +252,27 @@ Result<Imported> importTriples(const std::vector<InputFile> &files, const Import
     return Status::invalid(files[0].name + ": has rows of " +
                            counted(others.empty() ? 2 : static_cast<int64_t>(others[0].format.numColumns), "field") +
                            "; triples need three (head, relation, tail)");
-  bool numbers = true, anySplit = false;
-  for (const Part &part : parts) {
-    numbers &= part.format.allNumbers;
-    anySplit |= splitOfName(part.file->base()) != Split::None;
+  auto hasSplit = [](const Part &part) { return splitOfName(part.file->base()) != Split::None; };
+  const auto firstSplit = std::find_if(parts.begin(), parts.end(), hasSplit);
+  const bool anySplit = firstSplit != parts.end();
+  if (anySplit) {
+    // Triples of no split beside these may repeat those that test, as OpenKE's `1-1.txt` does.
+    for (const Part &part : parts) {
+      if (hasSplit(part))
+        continue;
+      if (std::find(options.inputs.begin(), options.inputs.end(), part.file->name) != options.inputs.end())
+        return Status::invalid(part.file->name + ": its name gives no split, but that of " + firstSplit->file->name +
+                               " does; expected one of train, valid and test in the name of each file of triples");
+      context.report.notes.push_back(part.file->name +
+                                     " was left out: its name gives no split (train, valid or test), "
+                                     "but that of " +
+                                     firstSplit->file->name + " does");
+    }
+    std::erase_if(parts, [&](const Part &part) { return !hasSplit(part); });
   }
+  bool numbers = true;
+  for (const Part &part : parts)
+    numbers &= part.format.allNumbers;
   // Train before valid before test, as people list them.
   std::sort(parts.begin(), parts.end(), [](const Part &a, const Part &b) {
     return std::pair(splitOfName(a.file->base()), a.file) < std::pair(splitOfName(b.file->base()), b.file);

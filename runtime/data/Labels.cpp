@@ -4,7 +4,6 @@
 #include "runtime/data/Table.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <unordered_map>
 
@@ -21,12 +20,26 @@ struct Row {
   size_t order;  // as read
 };
 
-/// "1.0" and "1" are one label.
+bool isDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// "1.0" and "1" are one label: programs that hold classes as floating point write the former.
 std::string labelText(const std::string &text) {
-  std::optional<double> number = parseNumber(text);
-  if (number && std::nearbyint(*number) == *number && std::abs(*number) < 1e15)
-    return std::to_string(static_cast<int64_t>(*number));
+  constexpr std::string_view kZero = ".0";
+  if (text.size() > kZero.size() && text.ends_with(kZero) &&
+      std::all_of(text.begin(), text.end() - kZero.size(), isDigit))
+    return text.substr(0, text.size() - kZero.size());
   return text;
+}
+
+/// The number of a class that is one as written: "7", not "007".
+std::optional<int64_t> classNumber(const std::string &label) {
+  constexpr uint64_t kMaxClass = 1'000'000;
+  std::optional<uint64_t> id = parseId(label);
+  if (!id || *id >= kMaxClass || label != std::to_string(*id))
+    return std::nullopt;
+  return static_cast<int64_t>(*id);
 }
 
 std::string place(const InputFile &file, int64_t line) {
@@ -116,14 +129,39 @@ Result<Columns> findColumns(const InputFile &file, const SmallTable &table, cons
 }  // namespace
 
 Split splitOfName(std::string_view base) {
-  auto has = [&](std::string_view word) { return base.starts_with(word); };
-  if (has("train"))
-    return Split::Train;
-  if (has("valid") || has("dev."))
-    return Split::Valid;
-  if (has("test"))
-    return Split::Test;
-  return Split::None;
+  constexpr std::pair<std::string_view, Split> kWords[] = {
+      {"train", Split::Train}, {"training", Split::Train}, {"valid", Split::Valid}, {"validation", Split::Valid},
+      {"val", Split::Valid},   {"dev", Split::Valid},      {"test", Split::Test},   {"testing", Split::Test},
+  };
+  auto isUpper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  auto isLetter = [&](char c) { return isUpper(c) || (c >= 'a' && c <= 'z') || (c & '\x80'); };
+  Split found = Split::None;
+  for (size_t at = 0; at < base.size();) {
+    std::string word;
+    const size_t start = at;
+    // `trainingSet` is two words, and so is `test2id`.
+    for (; at < base.size() && isLetter(base[at]); ++at) {
+      if (at > start && isUpper(base[at]) && !isUpper(base[at - 1]))
+        break;
+      word += isUpper(base[at]) ? static_cast<char>(base[at] - 'A' + 'a') : base[at];
+    }
+    if (word.empty()) {
+      ++at;
+      continue;
+    }
+    // What kgbench calls `meta-testing` is kept apart from what it calls `testing`.
+    if (word == "meta")
+      return Split::None;
+    if (word.ends_with("set"))
+      word.resize(word.size() - 3);
+    for (auto [name, split] : kWords)
+      if (word == name) {
+        if (found != Split::None && found != split)
+          return Split::None;
+        found = split;
+      }
+  }
+  return found;
 }
 
 Result<int64_t> readLabels(const std::vector<LabelFile> &files, const LabelOptions &options,
@@ -175,15 +213,13 @@ Result<int64_t> readLabels(const std::vector<LabelFile> &files, const LabelOptio
             [](const Row &a, const Row &b) { return std::pair(a.node, a.order) < std::pair(b.node, b.order); });
   std::map<std::string, int64_t> classes;
   bool allNumbers = true;
-  constexpr int64_t kMaxClass = 1'000'000;
   for (const Row &row : rows) {
     classes.emplace(row.label, 0);
-    std::optional<uint64_t> id = parseId(row.label);
-    allNumbers &= id && *id < kMaxClass;
+    allNumbers &= classNumber(row.label).has_value();
   }
   int64_t next = 0;
   for (auto &[name, id] : classes)
-    id = allNumbers ? static_cast<int64_t>(*parseId(name)) : next++;
+    id = allNumbers ? *classNumber(name) : next++;
   raw.labelNames.clear();
   if (allNumbers) {
     int64_t largest = -1;

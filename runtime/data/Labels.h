@@ -20,14 +20,16 @@ struct LabelOptions {
   bool skipUnknown = false;  // leave out labels of nodes that the graph does not have
 };
 
-/// Adds the labels to `raw`. `find` gives a node's number, or UINT32_MAX. Labels that are whole numbers keep them;
-/// others are numbered in the order of their names. A node may occur in several files with the same label, but in one
-/// split only. Headers that were left out are added to `notes`. Returns how many unknown nodes were skipped.
+/// Adds the labels to `raw`. `find` gives a node's number, or UINT32_MAX. Labels that are whole numbers (`7`, also as
+/// `7.0`, but not `007`) keep them; if any is not, all are numbered in the order of their names. A node may occur in
+/// several files with the same label, but in one split only. Headers that were left out are added to `notes`. Returns
+/// how many unknown nodes were skipped.
 Result<int64_t> readLabels(const std::vector<LabelFile> &files, const LabelOptions &options,
                            const std::function<uint32_t(std::string_view)> &find, RawGraph &raw,
                            std::vector<std::string> &notes);
 
-/// What a file's name says about its role: `trainingSet.tsv`, `valid.txt`, `testing.int.csv`; None where nothing.
+/// The split that a word of a file's name gives, without regard to case: `trainingSet.tsv`, `wn18.Valid.txt`,
+/// `test2id.txt`. None if no word does (`testimonials.txt`) or if words disagree (`train-test.txt`).
 Split splitOfName(std::string_view base);
 
 }  // namespace hector

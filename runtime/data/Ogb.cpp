@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <map>
 
 namespace hector {
@@ -98,6 +99,17 @@ Result<Numbers> readNumbers(const InputFile &file, const Watch &watch) {
     if (watch.progress)
       watch.progress(file.name, reader.position(), file.bytes.size(), out.rows);
   }
+}
+
+/// "0.7", "2000000", "nan".
+std::string textOf(double number) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.15g", number);
+  return text;
+}
+
+bool isWholeBelow(double number, double end) {
+  return number >= 0 && number < end && number == std::floor(number);
 }
 
 std::string_view stemOf(std::string_view base) {
@@ -363,8 +375,13 @@ private:
       }
       for (int64_t r = 0; r < numbers->rows; ++r) {
         const double label = numbers->at(r, 0);
-        if (!(label >= 0 && label < 1e6))
+        if (label == -1 || std::isnan(label))
           continue;  // no label
+        constexpr int64_t kMaxClass = 1'000'000;
+        if (!isWholeBelow(label, kMaxClass))
+          return Status::invalid(numbers->place(*file, r) + ": the label is " + textOf(label) +
+                                 "; expected a whole number from 0 to " + std::to_string(kMaxClass - 1) +
+                                 ", or -1 or NaN for a node without one");
         const auto node = static_cast<uint32_t>(first[*type] + r);
         place[node] = raw.labels.size();
         raw.labels.push_back({node, static_cast<int64_t>(label), Split::None});
@@ -383,17 +400,25 @@ private:
       Result<Numbers> numbers = readNumbers(*file, context.watch);
       if (!numbers)
         return numbers.status();
-      for (int64_t r = 0; r < numbers->rows; ++r) {
-        const double id = numbers->at(r, 0);
-        if (!(id >= 0 && id < static_cast<double>(raw.countOfType[*type])))
-          return Status::invalid(file->name + ": row " + std::to_string(r) + " is not a node of type " +
+      if (numbers->rows > 1 && numbers->columns != 1)
+        return Status::invalid(file->name + ": is a table of " + std::to_string(numbers->rows) + " × " +
+                               std::to_string(numbers->columns) + "; expected nodes in one column or in one row");
+      const bool inRow = numbers->rows == 1;
+      auto placeOf = [&](int64_t i) {
+        return numbers->place(*file, inRow ? 0 : i) +
+               (numbers->columns > 1 ? ", column " + std::to_string(i) : std::string()) + ": ";
+      };
+      for (int64_t i = 0; i < numbers->rows * numbers->columns; ++i) {
+        const double id = numbers->at(inRow ? 0 : i, inRow ? i : 0);
+        if (!isWholeBelow(id, static_cast<double>(raw.countOfType[*type])))
+          return Status::invalid(placeOf(i) + "found " + textOf(id) + "; expected a node of type " +
                                  inTicks(raw.nodeTypes[*type]) + ", which has " +
-                                 counted(raw.countOfType[*type], "node"));
+                                 counted(raw.countOfType[*type], "node") + ", numbered from 0");
         const auto node = static_cast<uint32_t>(first[*type] + static_cast<int64_t>(id));
         if (uint32_t before = splitOf[node]; before > 0 && splits[before - 1].second != split)
-          return Status::invalid(numbers->place(*file, r) + ": node " + std::to_string(static_cast<int64_t>(id)) +
-                                 " of type " + inTicks(raw.nodeTypes[*type]) + " is in " +
-                                 splits[before - 1].first->name + " too; expected each node in one split");
+          return Status::invalid(placeOf(i) + "node " + std::to_string(static_cast<int64_t>(id)) + " of type " +
+                                 inTicks(raw.nodeTypes[*type]) + " is in " + splits[before - 1].first->name +
+                                 " too; expected each node in one split");
         splitOf[node] = s + 1;
         if (auto it = place.find(node); it != place.end())
           for (size_t i = it->second; i < raw.labels.size() && raw.labels[i].node == node; ++i)

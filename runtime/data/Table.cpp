@@ -50,7 +50,7 @@ Status notText(const InputFile &file, int64_t line, std::string_view text) {
 }  // namespace
 
 void splitRow(std::string_view line, char separator, std::vector<std::string_view> &fields,
-              std::vector<std::string> *unquoted) {
+              std::deque<std::string> *unquoted) {
   fields.clear();
   if (separator == ' ') {
     line = trim(line);
@@ -135,6 +135,32 @@ namespace {
 
 constexpr size_t kLook = 1 << 16;  // bytes at the start of a file that tell its format
 
+/// Whether the fields name the parts of an edge or a triple, each once: `source,target`, `Head,Relation,Tail_ID`.
+/// Single letters count for triples only: nodes are called `s` and `t` too.
+bool namesParts(const std::vector<std::string_view> &fields) {
+  constexpr std::string_view kWords[3][10] = {
+      {"head", "source", "src", "subject", "subj", "from", "h", "s"},
+      {"relation", "rel", "predicate", "pred", "property", "edge", "type", "edge_type", "r", "p"},
+      {"tail", "target", "dst", "destination", "dest", "object", "obj", "to", "t", "o"},
+  };
+  if (fields.size() != 2 && fields.size() != 3)
+    return false;
+  bool found[3] = {};
+  for (std::string_view field : fields) {
+    std::string word(field);
+    std::transform(word.begin(), word.end(), word.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    for (std::string_view suffix : {"_id", "_name"})
+      if (word.ends_with(suffix))
+        word.resize(word.size() - suffix.size());
+    if (word.empty() || (word.size() == 1 && fields.size() == 2))
+      return false;
+    for (size_t part = 0; part < 3; ++part)
+      found[part] |= std::find(std::begin(kWords[part]), std::end(kWords[part]), word) != std::end(kWords[part]);
+  }
+  return found[0] && found[2] && found[1] == (fields.size() == 3);
+}
+
 }  // namespace
 
 Result<bool> hasRows(const InputFile &file) {
@@ -178,10 +204,15 @@ Result<TableFormat> sniffTable(const InputFile &file) {
   else if (sample.find(',') != std::string_view::npos)
     format.separator = ',';
   std::vector<std::string_view> fields;
+  std::deque<std::string> unquoted;
+  auto split = [&](std::string_view line) {
+    unquoted.clear();
+    splitRow(line, format.separator, fields, &unquoted);
+  };
   // As most rows have; of equally many, the larger number: a count line is short.
   std::map<size_t, size_t> rowsOfWidth;
   for (std::string_view line : lines) {
-    splitRow(line, format.separator, fields);
+    split(line);
     ++rowsOfWidth[fields.size()];
   }
   size_t most = 0;
@@ -191,7 +222,11 @@ Result<TableFormat> sniffTable(const InputFile &file) {
       format.numColumns = width;
     }
   size_t first = 0;
-  splitRow(lines[0], format.separator, fields);
+  split(lines[0]);
+  if (fields.size() == format.numColumns && namesParts(fields)) {
+    format.header = true;
+    first = 1;
+  }
   if (fields.size() == 1 && format.numColumns > 1)
     if (std::optional<uint64_t> rows = parseId(lines[0]); rows && *rows <= INT64_MAX) {
       format.countLine = static_cast<int64_t>(*rows);
@@ -201,7 +236,7 @@ Result<TableFormat> sniffTable(const InputFile &file) {
   size_t idRows = 0, oddRow = lines.size();
   std::string odd;
   for (size_t i = first; i < lines.size(); ++i) {
-    splitRow(lines[i], format.separator, fields);
+    split(lines[i]);
     auto field = std::find_if(fields.begin(), fields.end(), [](std::string_view f) { return !parseId(f); });
     if (field == fields.end()) {
       ++idRows;
@@ -213,12 +248,12 @@ Result<TableFormat> sniffTable(const InputFile &file) {
   format.allNumbers = oddRow == lines.size();
   // Where the first line alone is not of ids it is a header, or else a row that must not be lost.
   if (oddRow == 0 && lines.size() > 1 && idRows + 1 == lines.size()) {
-    splitRow(lines[0], format.separator, fields);
+    split(lines[0]);
     format.header = format.allNumbers = std::all_of(fields.begin(), fields.end(), isColumnName);
   }
   if (format.header)
     format.notes.push_back(headerNote(file, lineOf[0], lines[0]));
-  else if (!format.allNumbers && !odd.empty() && (idRows * 2 > lines.size() - first || !isColumnName(odd)))
+  if (!format.allNumbers && !odd.empty() && (idRows * 2 > lines.size() - first || !isColumnName(odd)))
     format.notes.push_back(file.name + ":" + std::to_string(lineOf[oddRow]) + ": " + inTicks(odd) +
                            " is not a whole number from 0, so all fields were read as names");
   if (format.countLine || format.header)
@@ -230,6 +265,7 @@ Result<SmallTable> readSmallTable(const InputFile &file, char separator) {
   SmallTable table;
   BlockReader reader(file, size_t{1} << 20);
   std::vector<std::string_view> fields;
+  std::deque<std::string> unquoted;
   for (int64_t line = 1;;) {
     Result<Block> block = reader.next();
     if (!block)
@@ -242,11 +278,9 @@ Result<SmallTable> readSmallTable(const InputFile &file, char separator) {
         continue;
       if (validUtf8Prefix(row) < row.size())
         return notText(file, line, row);
-      std::vector<std::string> unquoted;
-      // Views into it stay valid: a field in quotes has a quote before it and one after it.
-      unquoted.reserve(static_cast<size_t>(std::count(row.begin(), row.end(), '"')) / 2 + 1);
       if (row.ends_with('\r'))
         row.remove_suffix(1);
+      unquoted.clear();
       splitRow(row, separator, fields, &unquoted);
       table.rows.emplace_back(fields.begin(), fields.end());
       table.lineOf.push_back(line);
@@ -259,14 +293,18 @@ namespace {
 struct ParsedRows {
   std::vector<uint32_t> ids;
   std::vector<HashedText> texts;
+  std::deque<std::string> unquoted;  // fields that do not stand in the block as they are
   std::vector<std::pair<int64_t, std::string>> bad;
   int64_t numBad = 0;
   int64_t numLines = 0;
   std::shared_ptr<const void> owner;
 };
 
-/// Cuts exactly `columns` fields without a vector; false where there are more or fewer.
-bool cutFields(std::string_view line, char separator, std::string_view *fields, size_t columns) {
+enum class Cut { Done, WrongCount, WrongQuotes };
+
+/// Cuts exactly `columns` fields without a vector. Fields with doubled quotes inside are kept in `unquoted`.
+Cut cutFields(std::string_view line, char separator, std::string_view *fields, size_t columns,
+              std::deque<std::string> &unquoted) {
   const char *at = line.data(), *end = at + line.size();
   for (size_t c = 0; c < columns; ++c) {
     const bool last = c + 1 == columns;
@@ -278,20 +316,44 @@ bool cutFields(std::string_view line, char separator, std::string_view *fields, 
         ++at;
       fields[c] = {start, at};
       if (start == at)
-        return false;
+        return Cut::WrongCount;
+    } else if (separator == ',' && at < end && *at == '"') {
+      bool doubled = false;
+      const char *close = at + 1;
+      for (;; close += 2, doubled = true) {
+        close = static_cast<const char *>(std::memchr(close, '"', static_cast<size_t>(end - close)));
+        if (!close)
+          return Cut::WrongQuotes;
+        if (close + 1 == end || close[1] != '"')
+          break;
+      }
+      fields[c] = {at + 1, close};
+      for (at = close + 1; at < end && isBlank(*at);)
+        ++at;
+      if (at < end && *at != ',')
+        return Cut::WrongQuotes;
+      if ((at < end) == last || fields[c].empty())
+        return Cut::WrongCount;
+      if (doubled) {
+        std::string text;
+        for (size_t i = 0; i < fields[c].size(); i += fields[c][i] == '"' ? 2 : 1)
+          text += fields[c][i];
+        fields[c] = unquoted.emplace_back(std::move(text));
+      }
+      at += last ? 0 : 1;
     } else {
       const char *stop = static_cast<const char *>(std::memchr(at, separator, static_cast<size_t>(end - at)));
       if ((stop != nullptr) == last)
-        return false;
+        return Cut::WrongCount;
       fields[c] = trim({start, stop ? stop : end});
       if (fields[c].empty())
-        return false;
+        return Cut::WrongCount;
       at = stop ? stop + 1 : end;
     }
   }
   while (at < end && isBlank(*at))
     ++at;
-  return at == end;
+  return at == end ? Cut::Done : Cut::WrongCount;
 }
 
 }  // namespace
@@ -317,12 +379,15 @@ Status RowReader::read(const InputFile &file, const Watch &watch, Stats &stats) 
       if (trim(line).empty())
         continue;
       std::string problem;
+      Cut cut = Cut::Done;
       if (!ascii && validUtf8Prefix(line) < line.size()) {
         problem = "the byte 0x" + hexByte(static_cast<unsigned char>(line[validUtf8Prefix(line)])) +
                   " is not UTF-8; expected UTF-8";
-      } else if (!cutFields(line, separator, fields, columns)) {
-        problem = "found " + inTicks(trim(line)) + "; expected " + std::to_string(columns) + " fields separated by " +
-                  separatorName(separator);
+      } else if (cut = cutFields(line, separator, fields, columns, rows.unquoted); cut != Cut::Done) {
+        problem = "found " + inTicks(trim(line)) + "; expected " +
+                  (cut == Cut::WrongQuotes
+                       ? "a field that starts with `\"` to end with `\"` in the same line, and quotes inside it doubled"
+                       : std::to_string(columns) + " fields separated by " + separatorName(separator));
       } else if (numbers) {
         const size_t before = rows.ids.size();
         for (size_t c = 0; c < columns && problem.empty(); ++c) {

@@ -5,6 +5,7 @@
 #include "runtime/data/StringTable.h"
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,16 +17,16 @@ struct TableFormat {
   char separator = ' ';
   size_t numColumns = 0;
   std::optional<int64_t> countLine;  // a first line that says how many rows follow
-  bool header = false;               // a first line of names over numbers
+  bool header = false;               // a first line of names over numbers, or of words such as `head,relation,tail`
   bool allNumbers = true;            // in the rows that were looked at
   int64_t skipLines = 0;             // those before the first row
   std::vector<std::string> notes;    // what was decided that the user should know: a header, numbers read as names
 };
 
 /// Cuts a line. Spaces around fields go; fields of comma-separated tables may stand in double quotes.
-/// A field with doubled quotes inside is kept in `unquoted`, which must outlive the fields.
+/// Fields that stood in quotes are kept in `unquoted`, which must outlive the fields; without it quotes are kept.
 void splitRow(std::string_view line, char separator, std::vector<std::string_view> &fields,
-              std::vector<std::string> *unquoted = nullptr);
+              std::deque<std::string> *unquoted = nullptr);
 
 /// A whole number that is not negative; nothing for any other text (also for 2^64 and more).
 std::optional<uint64_t> parseId(std::string_view text);
@@ -51,8 +52,9 @@ struct SmallTable {
 };
 Result<SmallTable> readSmallTable(const InputFile &file, char separator);
 
-/// Reads rows of exactly `columns` fields, in parallel. Where `numbers`, every field must be an id, and `takeIds` gets
-/// them; otherwise `takeTexts` gets the fields. Skips `skipLines` lines at the start.
+/// Reads rows of exactly `columns` fields, in parallel. Fields between commas may stand in double quotes. Where
+/// `numbers`, every field must be an id, and `takeIds` gets them; otherwise `takeTexts` gets the fields. Skips
+/// `skipLines` lines at the start.
 struct RowReader {
   size_t columns = 3;
   char separator = ' ';
