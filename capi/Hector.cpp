@@ -7,6 +7,7 @@
 #include "capi/Handles.h"
 #include "capi/Runner.h"
 #include "capi/Tensors.h"
+#include "runtime/base/Parallel.h"
 #include "runtime/base/Text.h"
 #include "runtime/graph/GraphFile.h"
 #include "runtime/storage/Safetensors.h"
@@ -38,6 +39,11 @@ extern "C" {
 
 int hector_abi_version(void) {
   return HECTOR_ABI_VERSION;
+}
+
+void hector_use_threads(void (*parallel)(void (*body)(void *), void *data, unsigned count, unsigned flags),
+                        int threads) {
+  hector::useTeam(parallel, threads);
 }
 
 const char *hector_version(void) {

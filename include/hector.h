@@ -47,6 +47,16 @@ HECTOR_API int hector_abi_version(void);
 /* The version of Hector, such as "0.1.0". */
 HECTOR_API const char *hector_version(void);
 
+/*
+ * Has layers on the CPU that are compiled for so many threads run on those of another library, instead of on threads of
+ * Hector. `parallel` calls body(data) on `count` threads, the caller among them, and returns when all of these calls
+ * have; flags is 0. `GOMP_parallel`, which runs the parallel regions of OpenMP, is such a function. Programs that
+ * compute with OpenMP in between are faster then, as threads that wait for work do not take time from those that have
+ * some. Set to NULL, nobody else's threads are used, as at first and after fork().
+ */
+HECTOR_API void hector_use_threads(void (*parallel)(void (*body)(void *), void *data, unsigned count, unsigned flags),
+                                   int threads);
+
 /* --- failures ------------------------------------------------------------------------------------------------------
  */
 

@@ -13,13 +13,15 @@ from ._library import CPU, Handle, Options, Placement, Randomness, Tensor, check
 class Limits:
     """What all layers that are compiled from now on may use."""
 
-    threads = 0  # as many as there are processors
+    threads = 0  # as many as PyTorch has, or as there are processors
     memory = 0  # what the machine has
     precision = "highest"
 
 
 def set_num_threads(count: int) -> None:
-    """How many threads a layer runs on; 0 stands for as many as there are processors. Results do not depend on it.
+    """How many threads a layer runs on. Results do not depend on it.
+
+    0 stands for as many as `torch.get_num_threads()` says where PyTorch is imported, else for one per processor.
 
     Layers that were compiled before keep their number; they are compiled again when they are next called.
     """
@@ -64,11 +66,11 @@ def _whole(number, what, end):
 class Setup:
     """How a model is compiled."""
 
-    __slots__ = ("settings", "sizes", "gradients", "dtype", "passes", "place")
+    __slots__ = ("settings", "sizes", "gradients", "dtype", "passes", "place", "threads")
 
-    def __init__(self, settings=(), sizes=(), gradients=None, dtype="f32", passes=None, place=CPU):
+    def __init__(self, settings=(), sizes=(), gradients=None, dtype="f32", passes=None, place=CPU, threads=0):
         self.settings, self.sizes, self.gradients, self.dtype, self.passes = settings, sizes, gradients, dtype, passes
-        self.place = place
+        self.place, self.threads = place, threads
 
     def options(self):
         options = Options(struct_size=sizeof(Options))
@@ -79,7 +81,7 @@ class Setup:
             options.gradients, options.num_gradients = texts(self.gradients, "an input")
         options.dtype = encoded(self.dtype, "`dtype`")
         options.passes = encoded(self.passes, "`passes`") if self.passes else None
-        options.threads, options.memory_limit = Limits.threads, Limits.memory
+        options.threads, options.memory_limit = self.threads, Limits.memory
         options.device_type, options.device_id = self.place
         options.precision = encoded(Limits.precision, "the precision")
         return options

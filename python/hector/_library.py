@@ -105,6 +105,7 @@ _TENSORS = POINTER(Tensor)
 _SIGNATURES = {
     "hector_version": (c_char_p, []),
     "hector_error_message": (c_char_p, []),
+    "hector_use_threads": (None, [c_void_p, c_int]),
     "hector_model_parse": (c_int, [c_char_p, c_char_p, c_char_p, POINTER(c_void_p)]),
     "hector_model_describe": (c_char_p, [c_void_p]),
     "hector_model_free": (None, [c_void_p]),

@@ -18,6 +18,7 @@ from ._layer import Layer, Limits, Setup, text_of
 from ._library import CPU, Handle, encoded, lib
 from ._recent import Recent
 from ._summary import Summary
+from ._threads import number_of_threads
 
 _numbers = itertools.count()
 _FLOATS = ("f32", "f64", "bf16", "f16")
@@ -184,7 +185,7 @@ class Model:
     def _layer(self, g, views, settings, sizes, gradients=None) -> Layer:
         """The compiled layer, from those of the graph or new. A graph keeps the last 32 of each model."""
         place = self._place(views)
-        limit = Limits.threads if place == CPU else Limits.precision
+        limit = number_of_threads() if place == CPU else Limits.precision
         key = (place, limit, Limits.memory, settings, sizes, gradients, *((view.shape, view.dtype) for view in views))
         try:
             layers = g._layers.get(self)
@@ -196,7 +197,7 @@ class Model:
         if layer is None:
             dtype = self._dtype(views)
             fitting = self._check_rows(g, views)
-            setup = Setup(settings, sizes, gradients, dtype, place=place)
+            setup = Setup(settings, sizes, gradients, dtype, place=place, threads=number_of_threads())
             make = functools.partial(Layer, self._handle, fitting._handle, setup, [(view.shape, view.dtype) for view in views])
             if place != CPU:
                 from . import _gpu

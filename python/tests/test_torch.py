@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
 import threading
 import tracemalloc
 import weakref
@@ -14,6 +16,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import hector  # noqa: E402
+from hector import _threads  # noqa: E402
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 D = 4
@@ -397,6 +400,38 @@ def test_what_advice_about_memory_says_does_help(rgat):
         hector.set_memory_limit(0)
         hector.set_num_threads(0)
     rgat(g, **inputs)
+
+
+def test_threads_are_those_of_pytorch(g, rgat, monkeypatch):
+    monkeypatch.delenv("HECTOR_THREADS", raising=False)
+    inputs, before = rgat_inputs(), torch.get_num_threads()
+    wanted = rgat(g, **inputs)
+    try:
+        for count in (1, 3, 2):
+            torch.set_num_threads(count)
+            assert _threads.number_of_threads() == count
+            assert torch.equal(rgat(g, **inputs), wanted)
+            rgat(g, **inputs).sum().backward()
+        hector.set_num_threads(5)
+        assert _threads.number_of_threads() == 5
+        assert torch.equal(rgat(g, **inputs), wanted)
+        hector.set_num_threads(0)
+        monkeypatch.setenv("HECTOR_THREADS", "4")
+        assert _threads.number_of_threads() == 0  # the library reads the variable
+    finally:
+        hector.set_num_threads(0)
+        torch.set_num_threads(before)
+
+
+def test_threads_of_pytorch_are_not_used_after_a_fork(g, rgat):
+    torch.set_num_threads(2)
+    wanted = rgat(g, **rgat_inputs())
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # instead of waiting for threads that are not there
+        with torch.no_grad():
+            os._exit(0 if torch.equal(rgat(g, **rgat_inputs()), wanted) else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_runs_are_given_back(g, rgat):

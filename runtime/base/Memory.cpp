@@ -6,16 +6,56 @@
 #include <cstdio>
 #include <fstream>
 #include <limits>
+#include <sstream>
 
 namespace hector {
 
 static constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
 
 /// The number that a file consists of; a group without a limit says "max".
-static int64_t numberIn(const char *path) {
+static int64_t numberIn(const std::string &path) {
   std::ifstream file(path);
   int64_t number = 0;
   return file >> number ? number : kUnknown;
+}
+
+/// The number behind a word of a file with a word and a number in each line; 0 if it is not there.
+static int64_t numberOf(const std::string &word, const std::string &path) {
+  std::ifstream file(path);
+  std::string key;
+  for (int64_t number = 0; file >> key >> number;)
+    if (key == word)
+      return number;
+  return 0;
+}
+
+int64_t freeInGroups(const std::string &groups, const std::string &root) {
+  int64_t available = kUnknown;
+  std::istringstream lines(groups);
+  for (std::string line; std::getline(lines, line);) {
+    // NUMBER:CONTROLLERS:PATH. The second version of groups has no controllers here.
+    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos)
+      continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const bool isFirstVersion = controllers.find(",memory,") != std::string::npos;
+    if (!isFirstVersion && controllers != ",,")
+      continue;
+    const std::string top = isFirstVersion ? root + "/memory" : root;
+    // Each group has a limit, and so has what it is in.
+    for (std::string path = line.substr(second + 1);; path.erase(path.rfind('/'))) {
+      const std::string folder = top + (path == "/" ? "" : path) + "/";
+      const int64_t limit = numberIn(folder + (isFirstVersion ? "memory.limit_in_bytes" : "memory.max"));
+      const int64_t used = numberIn(folder + (isFirstVersion ? "memory.usage_in_bytes" : "memory.current"));
+      // Pages of files that nobody has used lately are given up when memory is asked for.
+      const int64_t idle = numberOf(isFirstVersion ? "total_inactive_file" : "inactive_file", folder + "memory.stat");
+      if (limit != kUnknown && used != kUnknown)
+        available = std::min(available, std::max<int64_t>(0, limit - used + idle));
+      if (path.empty() || path.find('/') == std::string::npos)
+        break;
+    }
+  }
+  return available;
 }
 
 int64_t availableMemory() {
@@ -25,10 +65,9 @@ int64_t availableMemory() {
   while (info >> word)
     if (int64_t kilobytes = 0; word == "MemAvailable:" && info >> kilobytes)
       available = kilobytes * 1024;
-  const int64_t limit = numberIn("/sys/fs/cgroup/memory.max"), used = numberIn("/sys/fs/cgroup/memory.current");
-  if (limit != kUnknown && used != kUnknown)
-    available = std::min(available, std::max<int64_t>(0, limit - used));
-  return available;
+  std::stringstream groups;
+  groups << std::ifstream("/proc/self/cgroup").rdbuf();
+  return std::min(available, freeInGroups(groups.str(), "/sys/fs/cgroup"));
 }
 
 Status requireMemory(const std::string &what, int64_t bytes) {

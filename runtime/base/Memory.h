@@ -16,6 +16,10 @@ namespace hector {
 /// group allows less. The largest number if both are unknown.
 int64_t availableMemory();
 
+/// What control groups leave of memory: `groups` is the text of /proc/self/cgroup, and `root` the folder of groups.
+/// Both versions of groups are known. The largest number if none of them has a limit.
+int64_t freeInGroups(const std::string &groups, const std::string &root);
+
 /// Fails if `bytes` do not fit: "WHAT needs 12.0 GiB; 3.1 GiB of memory are available".
 Status requireMemory(const std::string &what, int64_t bytes);
 

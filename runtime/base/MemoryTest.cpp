@@ -1,9 +1,11 @@
 #include "runtime/base/Memory.h"
 
 #include "runtime/base/BigVector.h"
+#include "runtime/base/FolderTest.h"
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <limits>
 #include <numeric>
 
@@ -32,6 +34,50 @@ TEST(MemoryTest, BytesAreReadWithASuffix) {
     EXPECT_EQ(parseBytes(text), int64_t{2} << 30) << text;
   for (const char *text : {"", "K", "1.5G", "-1", "1025G", "32Q", "32 M", "1KB", "1Ki", "1iB", "99999999999999999999"})
     EXPECT_EQ(parseBytes(text), std::nullopt) << text;
+}
+
+class GroupsTest : public FolderTest {
+protected:
+  void write(const std::string &name, const std::string &text) {
+    std::filesystem::create_directories((folder / name).parent_path());
+    std::ofstream(folder / name) << text;
+  }
+  int64_t freeIn(const std::string &groups) const { return freeInGroups(groups, folder.string()); }
+};
+
+TEST_F(GroupsTest, TheSmallestOfNestedLimitsCounts) {
+  write("slice/memory.max", "1000\n");
+  write("slice/memory.current", "400\n");
+  write("slice/job/memory.max", "max\n");
+  write("slice/job/memory.current", "300\n");
+  EXPECT_EQ(freeIn("0::/slice/job\n"), 600);
+  write("slice/job/memory.max", "500\n");
+  EXPECT_EQ(freeIn("0::/slice/job\n"), 200);
+  write("memory.max", "450\n");
+  write("memory.current", "400\n");
+  EXPECT_EQ(freeIn("0::/slice/job\n"), 50);
+  EXPECT_EQ(freeIn("0::/\n"), 50);
+  write("memory.current", "500\n");
+  EXPECT_EQ(freeIn("0::/\n"), 0);
+}
+
+TEST_F(GroupsTest, PagesOfFilesAreGivenUp) {
+  write("memory.max", "1000\n");
+  write("memory.current", "900\n");
+  write("memory.stat", "anon 100\nfile 800\ninactive_file 750\nactive_file 50\n");
+  EXPECT_EQ(freeIn("0::/\n"), 850);
+}
+
+TEST_F(GroupsTest, TheFirstVersionIsKnown) {
+  write("memory/docker/a/memory.limit_in_bytes", "2000\n");
+  write("memory/docker/a/memory.usage_in_bytes", "1500\n");
+  write("memory/docker/a/memory.stat", "cache 9\ntotal_inactive_file 100\n");
+  EXPECT_EQ(freeIn("12:cpu,cpuacct:/docker/a\n7:memory:/docker/a\n0::/\n"), 600);
+}
+
+TEST_F(GroupsTest, WithoutLimitsAllIsFree) {
+  for (const char *groups : {"", "0::/nowhere\n", "no group\n", "0::\n", "3:memory:x\n"})
+    EXPECT_EQ(freeIn(groups), std::numeric_limits<int64_t>::max()) << groups;
 }
 
 TEST(MemoryTest, ThePeakOfResidentMemoryCanBeReset) {

@@ -77,6 +77,13 @@ struct Loop {
   }
 };
 
+/// Of `useTeam`. One is never deleted, since a loop may be about to start on it.
+struct TeamOfThreads {
+  Team run;
+  int threads;
+};
+std::atomic<const TeamOfThreads *> sharedTeam = nullptr;
+
 class Pool {
 public:
   /// False if another thread is using the pool.
@@ -84,6 +91,11 @@ public:
     std::unique_lock use(inUse, std::try_to_lock);
     if (!use)
       return false;
+    if (const TeamOfThreads *team = sharedTeam.load(std::memory_order_acquire); team && team->threads == numThreads()) {
+      // A team that changes its size makes new threads, so that all take part, also where there are fewer chunks.
+      team->run([](void *data) { static_cast<Loop *>(data)->work(); }, &work, static_cast<unsigned>(team->threads), 0);
+      return true;
+    }
     {
       std::lock_guard lock(mutex);
       while (static_cast<int>(threads.size()) < helpers && addThread())
@@ -141,8 +153,10 @@ std::atomic<Pool *> sharedPool = nullptr;
 /// of `fork` has none of its parent's threads, so it leaves the parent's pool alone and makes one of its own when it
 /// needs one.
 Pool &poolOfProcess() {
-  [[maybe_unused]] static const int registered =
-      pthread_atfork(nullptr, nullptr, [] { sharedPool.store(nullptr, std::memory_order_relaxed); });
+  [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, [] {
+    sharedPool.store(nullptr, std::memory_order_relaxed);
+    sharedTeam.store(nullptr, std::memory_order_relaxed);
+  });
   Pool *pool = sharedPool.load(std::memory_order_acquire);
   if (!pool) {
     auto made = std::make_unique<Pool>();
@@ -173,6 +187,11 @@ ThreadLimit::ThreadLimit(int threads) : previous(threadLimit) {
 
 ThreadLimit::~ThreadLimit() {
   threadLimit = previous;
+}
+
+void useTeam(Team team, int threads) {
+  (void)poolOfProcess();  // which knows of `fork`
+  sharedTeam.store(team ? new TeamOfThreads{team, threads} : nullptr, std::memory_order_release);
 }
 
 void detail::runChunks(int64_t numChunks, void (*run)(void *, int64_t), void *context) {

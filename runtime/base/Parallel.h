@@ -35,6 +35,15 @@ private:
   int previous;
 };
 
+/// Threads of someone else: calls body(data) on so many threads, the caller among them, and returns when all of these
+/// calls have. It is what compilers call for OpenMP's parallel regions (`GOMP_parallel`); `flags` is 0.
+using Team = void (*)(void (*body)(void *), void *data, unsigned threads, unsigned flags);
+
+/// From now on, loops that may use exactly `threads` threads run on those of a team instead of those of the pool. Where
+/// a program computes with both in turns, threads of either that wait for their next work take time from the other.
+/// Null ends that, and so does `fork` in the child, in which the team has no threads.
+void useTeam(Team team, int threads);
+
 namespace detail {
 void runChunks(int64_t numChunks, void (*run)(void *context, int64_t chunk), void *context);
 }  // namespace detail
@@ -49,9 +58,9 @@ inline int64_t grainFor(int64_t count, int64_t minGrain, int64_t maxChunks) {
 }
 
 /// Calls `body(begin, end)` for each chunk of 0 .. count-1 and returns when all are done. The calling thread takes
-/// part; the others come from a pool that is kept, one per process. May be called from any thread at any time: inside
-/// another loop, or while the pool is busy, it runs on the calling thread alone. Where `body` throws, chunks not begun
-/// are left out and one of the exceptions is thrown again by the caller.
+/// part; the others come from a pool that is kept, one per process, or from a team (`useTeam`). May be called from any
+/// thread at any time: inside another loop, or while the pool is busy, it runs on the calling thread alone. Where
+/// `body` throws, chunks not begun are left out and one of the exceptions is thrown again by the caller.
 template <class F> void parallelFor(int64_t count, int64_t grain, F &&body) {
   struct Context {
     int64_t count, grain;

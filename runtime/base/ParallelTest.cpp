@@ -58,6 +58,88 @@ TEST(ParallelTest, SeveralThreadsTakePart) {
   EXPECT_EQ(arrived, 3);
 }
 
+std::atomic<int> teamRuns = 0;
+
+/// As `GOMP_parallel`, with threads of its own for each call.
+void runTeam(void (*body)(void *), void *data, unsigned threads, unsigned) {
+  ++teamRuns;
+  std::vector<std::thread> others;
+  for (unsigned i = 1; i < threads; ++i)
+    others.emplace_back(body, data);
+  body(data);
+  for (std::thread &other : others)
+    other.join();
+}
+
+class TeamTest : public testing::Test {
+protected:
+  void SetUp() override {
+    teamRuns = 0;
+    useTeam(runTeam, 3);
+  }
+  void TearDown() override { useTeam(nullptr, 0); }
+  static int64_t sumOf(int64_t count) {
+    std::atomic<int64_t> sum = 0;
+    parallelFor(count, 1, [&](int64_t begin, int64_t) { sum += begin; });
+    return sum;
+  }
+};
+
+TEST_F(TeamTest, LoopsOfAsManyThreadsRunOnIt) {
+  ThreadLimit limit(3);
+  std::atomic<int> arrived = 0;
+  parallelFor(3, 1, [&](int64_t, int64_t) {
+    ++arrived;
+    while (arrived < 3)
+      std::this_thread::yield();
+  });
+  EXPECT_EQ(teamRuns, 1);
+  EXPECT_EQ(sumOf(2), 1);  // the whole team, for fewer chunks
+  EXPECT_EQ(teamRuns, 2);
+  EXPECT_EQ(sumOf(1), 0);
+  EXPECT_EQ(teamRuns, 2);
+}
+
+TEST_F(TeamTest, OtherLoopsRunInThePool) {
+  for (int threads : {1, 2, 4}) {
+    ThreadLimit limit(threads);
+    EXPECT_EQ(sumOf(1000), 499500);
+  }
+  EXPECT_EQ(teamRuns, 0);
+}
+
+TEST_F(TeamTest, ExceptionsReachTheCaller) {
+  ThreadLimit limit(3);
+  EXPECT_THROW(parallelFor(100, 1, [](int64_t, int64_t) { throw std::bad_alloc(); }), std::bad_alloc);
+  EXPECT_EQ(sumOf(1000), 499500);
+  EXPECT_EQ(teamRuns, 2);
+}
+
+TEST_F(TeamTest, LoopsOfSeveralThreadsShareOneTeam) {
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i)
+    callers.emplace_back([&] {
+      ThreadLimit limit(3);
+      for (int round = 0; round < 50; ++round)
+        EXPECT_EQ(sumOf(100), 4950);
+    });
+  for (std::thread &caller : callers)
+    caller.join();
+  EXPECT_GT(teamRuns, 0);
+}
+
+TEST_F(TeamTest, AChildOfForkHasNone) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    ThreadLimit limit(3);
+    _exit(sumOf(1000) == 499500 && teamRuns == 0 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
 TEST(ParallelTest, LoopsInsideLoopsFinish) {
   ThreadLimit limit(4);
   std::atomic<int64_t> sum = 0;

@@ -211,7 +211,7 @@ class RGCNConv(Module):
             rows = torch.nn.functional.pad(rows, (0, 0, 0, 0, 0, num_nodes - num_src))
             inputs.update(rows=rows, coef=self.comp)
         else:
-            places = edge_type * self.in_channels_l + src.index_select(0, edge_index[0])
+            places = edge_type.long() * self.in_channels_l + src.index_select(0, edge_index[0])
             inputs.update(m=self.weight.view(-1, self.out_channels).index_select(0, places))
         if self.root is not None:
             inputs.update(own=arguments.pad_rows(self.root.index_select(0, dst), num_nodes))
