@@ -45,7 +45,8 @@ static Status refuse(const Program &program, int64_t smallest, const PlanOptions
     advice.emplace_back("compute with --dtype bf16");
   if (program.hasGradients())
     advice.emplace_back("compute without --grad");
-  std::string text = "the model needs at least " + formatBytes(smallest) + " on this graph, but " +
+  const std::string exactly = smallest < 1024 ? "" : " (" + std::to_string(smallest) + " bytes)";
+  std::string text = "the model needs at least " + formatBytes(smallest) + exactly + " on this graph, but " +
                      (isLimited ? "the limit is " + formatBytes(options.memoryLimit)
                                 : formatBytes(options.availableMemory) + " of memory are available");
   for (size_t i = 0; i < advice.size(); ++i)

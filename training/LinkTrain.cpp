@@ -11,19 +11,30 @@
 
 namespace hector::training {
 
-Result<Graph> messageGraph(const GraphFile &file) {
+Result<GraphFile> messageGraph(const GraphFile &file) {
   const Graph &graph = file.graph;
   const Tensor *split = file.tensors.find("edge.split");
   if (!split)
-    return graph;
-  std::vector<int64_t> src, dst, type;
+    return file;
+  std::vector<int64_t> places(static_cast<size_t>(graph.numEdges()));  // in the graph, by number
   for (int64_t e = 0; e < graph.numEdges(); ++e)
-    if (split->intAt(graph.edgeNumber(e)) == 0) {
-      src.push_back(graph.src()[e]);
-      dst.push_back(graph.dst()[e]);
-      type.push_back(graph.etype()[e]);
+    places[static_cast<size_t>(graph.edgeNumber(e))] = e;
+  std::vector<int64_t> src, dst, type, numbers;
+  for (size_t number = 0; number < places.size(); ++number)
+    if (split->intAt(static_cast<int64_t>(number)) == 0) {
+      src.push_back(graph.src()[places[number]]);
+      dst.push_back(graph.dst()[places[number]]);
+      type.push_back(graph.etype()[places[number]]);
+      numbers.push_back(static_cast<int64_t>(number));
     }
-  return Graph::create(src, dst, type, graph.ntypePtr(), graph.numRelations());
+  auto made = Graph::create(src, dst, type, graph.ntypePtr(), graph.numRelations());
+  if (!made)
+    return std::move(made).status();
+  if (Status status = nameEnds(file.tensors, *made); !status.isOk())
+    return status;
+  GraphFile messages(static_cast<const GraphContents &>(file), std::move(*made));
+  messages.edges = std::move(numbers);
+  return messages;
 }
 
 namespace {
@@ -122,7 +133,7 @@ Status LinkTraining::prepare() {
   auto trained = messageGraph(graph);
   if (!trained)
     return std::move(trained).status();
-  messages.emplace(static_cast<const GraphContents &>(graph), std::move(*trained));
+  messages.emplace(std::move(*trained));
   GraphFacts facts = factsOf(graph);
   facts.hashes.splits = hashSplit(graph);
   if (Status status = noteFacts(std::move(facts)); !status.isOk())

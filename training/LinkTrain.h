@@ -10,7 +10,7 @@
 namespace hector::training {
 
 /// The graph that messages run along: the edges of the training split; all edges if there is no `edge.split`.
-Result<Graph> messageGraph(const GraphFile &file);
+Result<GraphFile> messageGraph(const GraphFile &file);
 
 /// Trains, as `trainClasses` does. The graph has an `edge.split`; relations that invert others are messages and no
 /// triples of their own. Metrics are `valid.mrr`, `test.mrr`, `test.hits1` and so on, with known triples left out of

@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
+#include <fstream>
 #include <set>
 
 namespace hector::training {
@@ -139,7 +141,69 @@ TEST(LinkTrainTest, MessagesRunAlongAllEdgesWithoutASplit) {
   const GraphFile graph = plantedGraph();
   auto messages = messageGraph(graph);
   ASSERT_TRUE(messages);
-  EXPECT_EQ(messages->numEdges(), graph.graph.numEdges());
+  EXPECT_EQ(messages->graph.numEdges(), graph.graph.numEdges());
+}
+
+/// The edges of `groups` in another order, with a number each that depends on its ends.
+GraphFile numberedGroups(bool isReversed) {
+  GraphFile file = groups();
+  TensorFile tensors = file.tensors;
+  const int64_t numEdges = file.graph.numEdges();
+  std::vector<double> w(static_cast<size_t>(numEdges));
+  for (int64_t i = 0; i < numEdges; ++i) {
+    const int64_t from = isReversed ? numEdges - 1 - i : i;
+    const int64_t src = file.tensors.find("graph.src")->intAt(from), dst = file.tensors.find("graph.dst")->intAt(from);
+    w[static_cast<size_t>(i)] = static_cast<double>(src % 7 + dst % 3) / 10;
+  }
+  if (isReversed)
+    for (const char *name : {"graph.src", "graph.dst", "graph.etype", "edge.split"}) {
+      const Tensor *given = file.tensors.find(name);
+      std::vector<int64_t> values;
+      for (int64_t i = numEdges - 1; i >= 0; --i)
+        values.push_back(given->intAt(i));
+      tensors.tensors[name] = Tensor::fromInt64({numEdges}, values, given->dtype);
+    }
+  tensors.tensors["w"] = Tensor::fromDoubles({numEdges}, w, DType::F32);
+  return graphOf(std::move(tensors));
+}
+
+TEST(LinkTrainTest, EdgesThatTrainHaveRowsOfTheirOwn) {
+  for (bool isReversed : {false, true}) {
+    const GraphFile graph = numberedGroups(isReversed);
+    auto messages = messageGraph(graph);
+    ASSERT_TRUE(messages) << messages.status().message();
+    ASSERT_TRUE(messages->edges);
+    ASSERT_EQ(messages->edges->size(), static_cast<size_t>(messages->graph.numEdges()));
+    ASSERT_LT(messages->graph.numEdges(), graph.graph.numEdges());
+    for (int64_t e = 0; e < messages->graph.numEdges(); ++e) {
+      const int64_t number = (*messages->edges)[static_cast<size_t>(messages->graph.edgeNumber(e))];
+      EXPECT_EQ(graph.tensors.find("graph.src")->intAt(number), messages->graph.src()[e]);
+      EXPECT_EQ(graph.tensors.find("graph.dst")->intAt(number), messages->graph.dst()[e]);
+      EXPECT_EQ(graph.tensors.find("graph.etype")->intAt(number), messages->graph.etype()[e]);
+      EXPECT_EQ(graph.tensors.find("edge.split")->intAt(number), 0);
+    }
+  }
+}
+
+TEST(LinkTrainTest, InputsOfEdgesDoNotDependOnTheirOrder) {
+  const std::string path = testing::TempDir() + "/weighted.hec";
+  std::ofstream(path) << "def weighted(g, x: Node[d_in], w: Edge[], W: EdgeType[d_in, d_out]):\n"
+                         "    for n in g.nodes():\n"
+                         "        n[\"out\"] = sum(e.w * (e.src.x * W[e.etype]) for e in n.incoming_edges())\n"
+                         "    return n[\"out\"]\n";
+  Config config = links();
+  config.epochs = 2;
+  config.layers.resize(1);
+  config.layers[0].model = path;
+  config.layers[0].size = 8;
+  const TrainResult first = train(numberedGroups(false), config);
+  auto rows = predict(first.checkpoint, numberedGroups(false)), moved = predict(first.checkpoint, numberedGroups(true));
+  ASSERT_TRUE(rows) << rows.status().message();
+  ASSERT_TRUE(moved) << moved.status().message();
+  const std::vector<double> expected = rows->out.toDoubles(), found = moved->out.toDoubles();
+  ASSERT_EQ(expected.size(), found.size());
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(expected[i], found[i], 1e-5 * (1 + std::abs(expected[i]))) << i;
 }
 
 TEST(LinkTrainTest, ThePlanOfTheDecoderIsKept) {

@@ -86,7 +86,7 @@ Result<Prediction> predict(const Checkpoint &checkpoint, const GraphFile &graph,
   auto messages = messageGraph(graph);
   if (!messages)
     return std::move(messages).status();
-  return predictOn(GraphFile(static_cast<const GraphContents &>(graph), std::move(*messages)), checkpoint, options);
+  return predictOn(*messages, checkpoint, options);
 }
 
 std::vector<int64_t> nodesNotFinite(std::span<const int64_t> nodes, std::span<const float> rows, int64_t width) {

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <set>
 #include <span>
 
@@ -159,6 +160,19 @@ Result<Program> importText(const std::string &text, const std::string &name,
 // --- building
 // ---------------------------------------------------------------------------------------------------------
 
+/// Some rows of a tensor.
+static Tensor selectRows(const Tensor &tensor, std::span<const int64_t> rows) {
+  const size_t all = static_cast<size_t>(tensor.shape.front()), bytes = all == 0 ? 0 : tensor.numBytes() / all;
+  auto memory = std::make_shared<std::vector<std::byte>>(rows.size() * bytes);
+  for (size_t i = 0; i < rows.size(); ++i)
+    std::copy_n(tensor.bytes + static_cast<size_t>(rows[i]) * bytes, bytes, memory->data() + i * bytes);
+  Tensor selected = tensor;
+  selected.shape.front() = static_cast<int64_t>(rows.size());
+  selected.bytes = memory->data();
+  selected.owner = std::move(memory);
+  return selected;
+}
+
 class Stack::Builder {
 public:
   Builder(const Config &config, const GraphFile &graph, const KeptLayers &kept, Stack &stack)
@@ -258,12 +272,13 @@ Status Stack::Builder::addInputs(const std::string &place, const language::Signa
       return Status::invalid(place + " needs the input " + inTicks(input.name) + ", one row per " +
                              (input.home == Home::Node ? "node" : "edge") +
                              ", but the graph file has no tensor of that name");
+    const bool isOfSome = input.home == Home::Edge && graph.edges;
     std::vector<int64_t> shape = *row;
-    shape.insert(shape.begin(), rowsOf(input.home));
+    shape.insert(shape.begin(), isOfSome ? graph.tensors.find("edge.split")->numElements() : rowsOf(input.home));
     if (tensor->shape != shape)
       return Status::invalid("the graph file's " + inTicks(input.name) + " has shape " + formatShape(tensor->shape) +
                              ", but " + place + " needs " + formatShape(shape));
-    stack.read[input.name] = *tensor;
+    stack.read[input.name] = isOfSome ? selectRows(*tensor, *graph.edges) : *tensor;
     wires[input.name] = input.name;
   }
   return Status::ok();

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -275,6 +276,32 @@ TEST(TrainTest, NodesWithoutFiniteScoresAreTold) {
       << notes.back();
   ASSERT_TRUE(result->confusion);
   EXPECT_LT(result->confusion->total(), static_cast<int64_t>(plantedGraph().tensors.find("split.test")->numElements()));
+}
+
+TEST(TrainTest, WhatDoesNotTrainMayBeNaN) {
+  TensorFile tensors = plantedTensors();
+  Tensor &x = tensors.tensors.at("x");
+  std::vector<double> values = x.toDoubles();
+  const int64_t node = tensors.tensors.at("split.test").intAt(0), width = x.shape[1];
+  // No node of the training reads what others have.
+  const std::string path = testing::TempDir() + "/local.hec";
+  std::ofstream(path) << "def local(g, x: Node[d_in], W: Shared[d_in, d_out]):\n"
+                         "    for n in g.nodes():\n"
+                         "        n[\"out\"] = n.x * W\n"
+                         "    return n[\"out\"]\n";
+  values[static_cast<size_t>(node * width)] = std::numeric_limits<double>::quiet_NaN();
+  x = Tensor::fromDoubles(x.shape, values, DType::F32);
+  Config config = rgcn();
+  config.layers.resize(1);
+  config.layers[0].model = path;
+  config.layers[0].size.reset();
+  config.epochs = 2;
+  const TrainResult result = train(graphOf(std::move(tensors)), config);
+  for (const EpochRecord &epoch : result.checkpoint.history)
+    EXPECT_TRUE(std::isfinite(epoch.loss));
+  for (const auto &[name, parameter] : result.checkpoint.parameters)
+    for (double number : parameter.toDoubles())
+      EXPECT_TRUE(std::isfinite(number)) << name;
 }
 
 TEST(TrainTest, AdviceForLittleMemoryIsOfTraining) {

@@ -16,6 +16,7 @@
 #include "runtime/storage/Safetensors.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,8 @@ struct GraphContents {
 struct GraphFile : GraphContents {
   GraphFile(GraphContents contents, Graph graph) : GraphContents(std::move(contents)), graph(std::move(graph)) {}
   Graph graph;
+  /// Where the graph has only some of the edges: their numbers among all, of which tensors have a row each.
+  std::optional<std::vector<int64_t>> edges;
 };
 
 /// The graph alone, with as many edge types as the metadata names; where it names none, `numRelations`. Numbers that

@@ -1,5 +1,6 @@
-/// Folds and canonical forms: rewrites that are simpler on every graph and for all numbers. For example, exp(log(x)) is
-/// not x if x is negative, log(exp(x)) overflows, and x / x, x - x and 0 * x are not constant if x is 0, inf or NaN.
+/// Folds and canonical forms: rewrites that are simpler on every graph and for all numbers, but for the sign of zeros:
+/// -0 + 0 is taken for -0. For example, exp(log(x)) is not x if x is negative, log(exp(x)) overflows, and x / x, x - x
+/// and 0 * x are not constant if x is 0, inf or NaN.
 
 #include "compiler/Dialect/Flow/IR/Flow.h"
 
