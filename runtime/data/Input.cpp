@@ -106,6 +106,9 @@ Result<std::vector<InputFile>> openZip(const std::string &name, MappedFile file)
       return damaged("member " + inTicks(inner) + " is stored, but has two sizes");
     member.packing = method == 8 ? Packing::Deflate : Packing::Plain;
     member.bytes = bytes.subspan(begin, packed);
+    // Unpacking checks the others.
+    if (method == 0 && crc32_z(0, reinterpret_cast<const Bytef *>(member.bytes.data()), packed) != member.crc)
+      return damaged("member " + inTicks(inner) + " has not the checksum that the directory says");
     member.owner = file.owner;
     member.inner = withoutGz(inner);
     if (method == 0 && inner.ends_with(".gz") && isGzip(member.bytes))

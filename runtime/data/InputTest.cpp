@@ -42,6 +42,14 @@ TEST(InputTest, PlainGzipAndZipGiveTheSameBytes) {
   EXPECT_EQ(contents("a.zip", zipped({{"a.txt", kText}}, /*packed=*/false)), kText);
 }
 
+TEST(InputTest, StoredMembersHaveAChecksumToo) {
+  std::string archive = zipped({{"a.txt", kText}}, /*packed=*/false);
+  archive[archive.find("two")] = 'T';
+  EXPECT_EQ(errorOf(openMemory("a.zip", std::move(archive))),
+            "a.zip: the zip archive is damaged or incomplete: member `a.txt` has not the checksum that the directory "
+            "says");
+}
+
 TEST(InputTest, GzipIsKnownByItsBytes) {
   EXPECT_EQ(contents("a.txt", gzipped(kText)), kText);
 }
