@@ -155,10 +155,10 @@ bool TrainingRun::isBest(const EpochRecord &record) const {
     auto loss = of.metrics.find("valid.loss");
     return loss == of.metrics.end() ? 0.0 : loss->second;
   };
-  for (const EpochRecord &before : checkpoint.history)
-    if (before.epoch == checkpoint.bestEpoch)
-      return lossOf(record) < lossOf(before);
-  return false;
+  const auto before = std::lower_bound(checkpoint.history.begin(), checkpoint.history.end(), checkpoint.bestEpoch,
+                                       [](const EpochRecord &of, int64_t epoch) { return of.epoch < epoch; });
+  return before != checkpoint.history.end() && before->epoch == checkpoint.bestEpoch &&
+         lossOf(record) < lossOf(*before);
 }
 
 Status TrainingRun::save() {
