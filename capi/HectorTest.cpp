@@ -398,6 +398,14 @@ TEST_F(HectorSharingTest, WhatALayerTakesIsEnoughForIt) {
     options.memory_limit = peak;
     compiledFor(30, options);
     EXPECT_LE(peakOfLast(), peak);
+    // A refusal counts what the caller owns as little as a layer does.
+    options.memory_limit = 1;
+    EXPECT_FALSE(compileFor(30, options));
+    if (device == 1) {
+      const size_t end = message().find(" bytes");
+      ASSERT_NE(end, std::string::npos) << message();
+      EXPECT_LE(std::stoll(message().substr(message().find_last_not_of("0123456789", end - 1) + 1)), peak) << message();
+    }
   }
 }
 

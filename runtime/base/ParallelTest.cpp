@@ -46,8 +46,7 @@ TEST(ParallelTest, ChunkBoundsBeyond32Bits) {
   EXPECT_EQ(*chunks.rbegin(), std::pair(grain * 4, count));
 }
 
-TEST(ParallelTest, SeveralThreadsTakePart) {
-  ThreadLimit limit(3);
+static void expectThreeThreads() {
   std::atomic<int> arrived = 0;
   // Each chunk waits for the other two, which only other threads can run.
   parallelFor(3, 1, [&](int64_t, int64_t) {
@@ -56,6 +55,11 @@ TEST(ParallelTest, SeveralThreadsTakePart) {
       std::this_thread::yield();
   });
   EXPECT_EQ(arrived, 3);
+}
+
+TEST(ParallelTest, SeveralThreadsTakePart) {
+  ThreadLimit limit(3);
+  expectThreeThreads();
 }
 
 std::atomic<int> teamRuns = 0;
@@ -87,12 +91,7 @@ protected:
 
 TEST_F(TeamTest, LoopsOfAsManyThreadsRunOnIt) {
   ThreadLimit limit(3);
-  std::atomic<int> arrived = 0;
-  parallelFor(3, 1, [&](int64_t, int64_t) {
-    ++arrived;
-    while (arrived < 3)
-      std::this_thread::yield();
-  });
+  expectThreeThreads();
   EXPECT_EQ(teamRuns, 1);
   EXPECT_EQ(sumOf(2), 1);  // the whole team, for fewer chunks
   EXPECT_EQ(teamRuns, 2);

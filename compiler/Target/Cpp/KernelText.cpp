@@ -205,8 +205,7 @@ std::string KernelText::apply(kern::MapOp map, const std::vector<std::string> &i
   return "";
 }
 
-//===- Ops
-//---------------------------------------------------------------------------------------------------------===//
+//===- Ops -------------------------------------------------------------------------------------------------------===//
 
 void KernelText::writeBlock(mlir::Block &block) {
   for (Operation &op : block)
